@@ -23,11 +23,6 @@
 
 #include "gateway/relay.h"
 
-/*
- * Messages that are handled as a whole; others are passed on as they arrive.
- */
-#define WHOLE_MESSAGES "SENZAKRv"
-
 /* A client that does not read must not hold up others behind it. */
 #define SHARED_HIGH_WATER (16 * 1024 * 1024)
 
@@ -124,7 +119,7 @@ expect_settle(Backend *backend)
 		else if (expect->reader == READER_LOCAL)
 		{
 			if (backend->client != NULL && block_tells(backend->client))
-				stream_put_message(&backend->client->stream, expect->kind == EXPECT_PARSE ? '1' : '3', NULL, 0);
+				message_put_empty(&backend->client->stream, expect->kind == EXPECT_PARSE ? PqMsg_ParseComplete : PqMsg_CloseComplete);
 			backend->turn_bytes++;
 			pop_expect(backend);
 		}
@@ -214,9 +209,9 @@ skip_to_sync(Backend *backend, bool failed)
 
 /* Whether an ErrorResponse is the last of its session. */
 static bool
-is_fatal(const char *payload, size_t len)
+is_fatal(const Message *error)
 {
-	const char *severity = error_field(payload, len, 'V');
+	const char *severity = error_field(error, PG_DIAG_SEVERITY_NONLOCALIZED);
 
 	return severity != NULL && strcmp(severity, "ERROR") != 0;
 }
@@ -232,23 +227,35 @@ tell_client(Client *client, char type, const char *payload, size_t len)
 
 /* The same for an error or notice, in which our names may be. */
 static void
-tell_report(Client *client, const Expect *expect, char type, const char *payload, size_t len)
+tell_report(Client *client, const Expect *expect, const Message *report)
 {
-	StringInfo	own = client_own_names(client, expect != NULL && expect->unnamed, payload, len);
+	StringInfo	own = client_own_names(client, expect != NULL && expect->unnamed, report);
 
 	if (own != NULL)
-		tell_client(client, type, own->data, own->len);
+		tell_client(client, report->type, own->data, own->len);
 	else
-		tell_client(client, type, payload, len);
+		tell_client(client, report->type, report->payload, report->len);
 }
 
-/* Whether an ErrorResponse says what one of a name that has none says. */
-static bool
-is_missing_statement(const char *payload, size_t len)
+/*
+ * The error that the client gets about a name, for which the server was made
+ * to raise one; NULL: the server's own.
+ */
+static StringInfo
+error_about_name(const Expect *expect, const Message *error)
 {
-	const char *code = error_field(payload, len, 'C');
-
-	return code != NULL && strcmp(code, unpack_sql_state(ERRCODE_UNDEFINED_PSTATEMENT)) == 0;
+	if (expect == NULL || !error_has_state(error, ERRCODE_UNDEFINED_PSTATEMENT))
+		return NULL;
+	switch (expect->reader)
+	{
+		case READER_DUPLICATE:
+			return error_payload_text("ERROR", ERRCODE_DUPLICATE_PSTATEMENT,
+									  psprintf("prepared statement \"%s\" already exists", expect->name));
+		case READER_OUTDATED:
+			return error_payload_text("ERROR", ERRCODE_FEATURE_NOT_SUPPORTED, "cached plan must not change result type");
+		default:
+			return NULL;
+	}
 }
 
 /* What the client waited for has been told, or will not be. */
@@ -263,32 +270,22 @@ end_checking(Backend *backend)
 }
 
 static void
-error_answered(Backend *backend, const char *payload, size_t len)
+error_answered(Backend *backend, const Message *error)
 {
 	Client	   *client;
 	Expect	   *expect;
+	StringInfo	about_name;
 
-	if (!turn_refused(backend, payload, len))
+	if (!turn_refused(backend, error))
 		expect_settle(backend);
 	client = backend->client;
 	expect = expect_head(backend);
-	if (client != NULL && expect != NULL && expect->reader == READER_DUPLICATE && is_missing_statement(payload, len))
-	{
-		StringInfo	error = error_payload_text("ERROR", ERRCODE_DUPLICATE_PSTATEMENT,
-											   psprintf("prepared statement \"%s\" already exists", expect->name));
-
-		tell_client(client, 'E', error->data, error->len);
-	}
-	else if (client != NULL && expect != NULL && expect->reader == READER_OUTDATED && is_missing_statement(payload, len))
-	{
-		StringInfo	error = error_payload_text("ERROR", ERRCODE_FEATURE_NOT_SUPPORTED,
-											   "cached plan must not change result type");
-
-		tell_client(client, 'E', error->data, error->len);
-	}
+	about_name = error_about_name(expect, error);
+	if (client != NULL && about_name != NULL)
+		tell_client(client, error->type, about_name->data, about_name->len);
 	else if (client != NULL && expect != NULL && (expect->reader == READER_RESTORE || expect->reader == READER_SETTING))
 	{
-		StringInfo	fatal = error_payload_fatal(payload, len);
+		StringInfo	fatal = error_payload_fatal(error);
 
 		client_fail_message(client, fatal->data, fatal->len);
 		return;
@@ -300,13 +297,13 @@ error_answered(Backend *backend, const char *payload, size_t len)
 	}
 	else if (client != NULL)
 	{
-		tell_report(client, expect, 'E', payload, len);
-		backend->end_told = is_fatal(payload, len) && block_tells(client);
+		tell_report(client, expect, error);
+		backend->end_told = is_fatal(error) && block_tells(client);
 	}
 
 	if (client != NULL)
 		client->in_copy = false;
-	backend->dying = is_fatal(payload, len);
+	backend->dying = is_fatal(error);
 	if (expect != NULL && expect->kind != EXPECT_QUERY)
 		skip_to_sync(backend, true);
 	end_checking(backend);
@@ -390,22 +387,24 @@ answer_state(Backend *backend, const char *value)
 }
 
 static void
-parameter_reported(Backend *backend, const char *payload, size_t len)
+parameter_reported(Backend *backend, const Message *status)
 {
-	size_t		name_len = strnlen(payload, len) + 1;
+	MessageReader fields = message_fields(status);
+	const char *name = message_read_string(&fields);
+	const char *value = name ? message_read_string(&fields) : NULL;
 
-	if (name_len < len && strcmp(payload, GATEWAY_STATE_SETTING) == 0)
-		answer_state(backend, payload + name_len);
-	else if (name_len < len && strcmp(payload, GATEWAY_DEALLOCATED) == 0)
+	if (value != NULL && strcmp(name, GATEWAY_STATE_SETTING) == 0)
+		answer_state(backend, value);
+	else if (value != NULL && strcmp(name, GATEWAY_DEALLOCATED) == 0)
 	{
 		if (backend->client != NULL)
-			client_set_statement(backend->client, payload + name_len, NULL);
+			client_set_statement(backend->client, value, NULL);
 	}
 	else if (backend->state == BACKEND_LENT && backend->client != NULL)
 	{
-		if (name_len < len && strcmp(payload, "application_name") == 0)
-			board_client_rename(backend->client->board, payload + name_len);
-		tell_client(backend->client, 'S', payload, len);
+		if (value != NULL && strcmp(name, "application_name") == 0)
+			board_client_rename(backend->client->board, value);
+		tell_client(backend->client, status->type, status->payload, status->len);
 	}
 }
 
@@ -415,19 +414,20 @@ parameter_reported(Backend *backend, const char *payload, size_t len)
  * last.
  */
 static void
-notification_arrived(Backend *backend, char *payload, size_t len)
+notification_arrived(Backend *backend, const Message *notification)
 {
+	char	   *payload = unconstify(char *, notification->payload);
 	uint32		number = backend->client->number;
 
-	if (len >= 4 && memcmp(payload, &backend->pid, 4) != 0)
+	if (notification->len >= sizeof(number) && memcmp(payload, &backend->pid, sizeof(number)) != 0)
 	{
-		memcpy(&number, payload, 4);
+		memcpy(&number, payload, sizeof(number));
 		number = (uint32) board_number_of_last_client((int) pg_ntoh32(number));
 	}
 	number = pg_hton32(number);
-	if (len >= 4 && number != 0)
-		memcpy(payload, &number, 4);
-	tell_client(backend->client, 'A', payload, len);
+	if (notification->len >= sizeof(number) && number != 0)
+		memcpy(payload, &number, sizeof(number));
+	tell_client(backend->client, notification->type, payload, notification->len);
 }
 
 static void
@@ -457,7 +457,7 @@ ready_for_query(Backend *backend, const char *payload)
 		backend_route_told(backend, NULL);
 	if (client != NULL && expect->reader != READER_QUIET)
 	{
-		tell_client(client, 'Z', payload, 1);
+		tell_client(client, PqMsg_ReadyForQuery, payload, 1);
 		client->in_copy = false;
 	}
 	pop_expect(backend);
@@ -491,47 +491,83 @@ is_answer(char type, ExpectKind kind)
 	switch (kind)
 	{
 		case EXPECT_PARSE:
-			return type == '1';
+			return type == PqMsg_ParseComplete;
 		case EXPECT_BIND:
-			return type == '2';
+			return type == PqMsg_BindComplete;
 		case EXPECT_CLOSE:
-			return type == '3';
+			return type == PqMsg_CloseComplete;
 		case EXPECT_DESCRIBE:
-			return type == 'T' || type == 'n';
+			return type == PqMsg_RowDescription || type == PqMsg_NoData;
 		case EXPECT_EXECUTE:
-			return type == 'C' || type == 'I' || type == 's';
+			return type == PqMsg_CommandComplete || type == PqMsg_EmptyQueryResponse || type == PqMsg_PortalSuspended;
 		default:
 			return false;
 	}
 }
 
-/* A message that is handled as a whole. */
-static void
-whole_answer(Backend *backend, char type, char *payload, size_t len)
+/*
+ * A message that is handled as a whole; others are passed on as they arrive.
+ */
+static bool
+is_handled_whole(const Message *message, const Expect *expect)
 {
-	Client	   *client = backend->client;
-
-	switch (type)
+	switch (message->type)
 	{
-		case 'E':
-			error_answered(backend, payload, len);
+		case PqMsg_ParameterStatus:
+		case PqMsg_ErrorResponse:
+		case PqMsg_NoticeResponse:
+		case PqMsg_ReadyForQuery:
+		case PqMsg_NotificationResponse:
+		case PqMsg_BackendKeyData:
+		case PqMsg_AuthenticationRequest:
+		case PqMsg_NegotiateProtocolVersion:
+			return true;
+		case PqMsg_DataRow:
+			return expect != NULL && expect->reader == READER_ROUTE;
+		default:
+			return false;
+	}
+}
+
+/* The route in a row with one column, NULL perhaps. */
+static void
+route_row_arrived(Backend *backend, const Message *row)
+{
+	MessageReader fields = message_fields(row);
+	uint16		columns;
+	uint32		len;
+
+	if (message_read_uint16(&fields, &columns) && message_read_uint32(&fields, &len) && (int32) len > 0)
+		backend_route_told(backend, fields.next);
+}
+
+static void
+whole_answer(Backend *backend, const Message *message)
+{
+	Client	   *client = backend->state == BACKEND_LENT ? backend->client : NULL;
+
+	switch (message->type)
+	{
+		case PqMsg_ErrorResponse:
+			error_answered(backend, message);
 			break;
-		case 'S':
-			parameter_reported(backend, payload, len);
+		case PqMsg_ParameterStatus:
+			parameter_reported(backend, message);
 			break;
-		case 'Z':
-			ready_for_query(backend, payload);
+		case PqMsg_ReadyForQuery:
+			ready_for_query(backend, message->payload);
 			break;
-		case 'D':
-			if (len > 6 && payload[2] == 0)
-				backend_route_told(backend, payload + 6);
+		case PqMsg_DataRow:
+			route_row_arrived(backend, message);
 			break;
-		case 'N':
-		case 'A':
-			if (client != NULL && backend->state == BACKEND_LENT && type == 'N')
-				tell_report(client, expect_head(backend), type, payload, len);
-			else if (client != NULL && backend->state == BACKEND_LENT)
-				notification_arrived(backend, payload, len);
+		case PqMsg_NoticeResponse:
+			if (client != NULL)
+				tell_report(client, expect_head(backend), message);
+			backend->turn_bytes++;
+			break;
+		case PqMsg_NotificationResponse:
+			if (client != NULL)
+				notification_arrived(backend, message);
 			backend->turn_bytes++;
 			break;
 		default:
@@ -539,21 +575,6 @@ whole_answer(Backend *backend, char type, char *payload, size_t len)
 					(errcode(ERRCODE_PROTOCOL_VIOLATION),
 					 errmsg("unexpected message from the server")));
 	}
-}
-
-/*
- * Any other message, of which only the head has been seen; whether the client
- * gets it.
- */
-static bool
-begin_answer(Backend *backend, char type)
-{
-	Expect	   *expect = expect_head(backend);
-	bool		pass = expect == NULL || expect->reader == READER_CLIENT;
-
-	if (type == 'G')
-		copy_begins(backend);
-	return pass && backend->client != NULL && backend->state == BACKEND_LENT;
 }
 
 /*
@@ -597,14 +618,10 @@ pass_answer(Backend *backend)
  * statements.
  */
 static bool
-drops_statements(const char *payload, size_t len)
+drops_statements(const Message *complete)
 {
-	static const char *const tags[] = {"DEALLOCATE ALL", "DISCARD ALL"};
-
-	for (int i = 0; i < lengthof(tags); i++)
-		if (len == strlen(tags[i]) + 1 && memcmp(payload, tags[i], len) == 0)
-			return true;
-	return false;
+	return message_is_string(complete) &&
+		(strcmp(complete->payload, "DEALLOCATE ALL") == 0 || strcmp(complete->payload, "DISCARD ALL") == 0);
 }
 
 /*
@@ -640,9 +657,10 @@ statements_dropped(Backend *backend)
  * another node, they would be those of other tables here.
  */
 static void
-hide_tables(char *payload, const char *end)
+hide_tables(const Message *description)
 {
-	char	   *name = payload + 2;
+	char	   *end = unconstify(char *, description->payload) + description->len;
+	char	   *name = unconstify(char *, description->payload) + sizeof(uint16);
 
 	while (name < end)
 	{
@@ -650,75 +668,99 @@ hide_tables(char *payload, const char *end)
 
 		if (table + 18 > end)
 			break;
-		memset(table, 0, 6);
+		memset(table, 0, sizeof(Oid) + sizeof(int16));
 		name = table + 18;
 	}
+}
+
+/* Whether a message that is passed on is examined first, as a whole. */
+static bool
+is_examined(const Backend *backend, const Message *message, const Expect *expect)
+{
+	switch (message->type)
+	{
+		case PqMsg_CommandComplete:
+			return message->len <= sizeof("DEALLOCATE ALL");
+		case PqMsg_RowDescription:
+			return backend->pool->address.len > 0 || (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL);
+		case PqMsg_NoData:
+			return expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL;
+		default:
+			return false;
+	}
+}
+
+static void
+examine_answer(Backend *backend, const Message *message, const Expect *expect)
+{
+	if (message->type == PqMsg_CommandComplete)
+	{
+		if (drops_statements(message))
+			statements_dropped(backend);
+		return;
+	}
+	if (backend->pool->address.len > 0 && message->type == PqMsg_RowDescription)
+		hide_tables(message);
+	if (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL &&
+		!prepared_text_described(expect->text, message) && expect->reader == READER_COLUMNS)
+		backend->outdated = expect->text->id;
+}
+
+/*
+ * Begins to pass a message on, of which the head is there: to the client,
+ * perhaps.
+ */
+static void
+begin_answer(Backend *backend, const Message *message, const Expect *expect)
+{
+	if (message->type == PqMsg_CopyInResponse)
+		copy_begins(backend);
+	backend->pass_on = (expect == NULL || expect->reader == READER_CLIENT) && backend->client != NULL &&
+		backend->state == BACKEND_LENT;
+	backend->pass_noted = backend->pass_on && block_note(backend->client, message->type, NULL, 0);
+	backend->pass_on = backend->pass_on && block_tells(backend->client);
+	if (backend->pass_on)
+	{
+		backend->turn_bytes += MESSAGE_HEAD + message->len;
+		stream_put(&backend->client->stream, message->payload - MESSAGE_HEAD, MESSAGE_HEAD);
+	}
+	stream_skip(&backend->stream, MESSAGE_HEAD);
+	backend->pass_left = message->len;
+	backend->pass_ends = expect != NULL && is_answer(message->type, expect->kind);
 }
 
 /* Handles one message, or its head; false if it isn't complete. */
 static bool
 take_answer(Backend *backend)
 {
-	ByteQueue  *in = &backend->stream.in;
-	char	   *data = in->data + in->start;
-	char		type = data[0];
-	uint32		len;
-	Expect	   *expect;
+	Message		message;
+	const Expect *expect;
 
-	if (type != 'E')
+	if (!message_peek(&backend->stream.in, &message))
+		return false;
+	if (message.type != PqMsg_ErrorResponse)
 		expect_settle(backend);
 	expect = expect_head(backend);
-	memcpy(&len, data + 1, 4);
-	len = pg_ntoh32(len);
-	if (len < 4)
+	if (!message_is_valid(&message))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("invalid message from the server")));
-	if (strchr(WHOLE_MESSAGES, type) != NULL || (type == 'D' && expect != NULL && expect->reader == READER_ROUTE))
+	if (is_handled_whole(&message, expect))
 	{
-		char	   *payload;
-
-		if (queue_length(in) < (size_t) len + 1)
+		if (!message_is_whole(&message))
 			return false;
-		payload = MemoryContextAllocHuge(CurrentMemoryContext, len);
-		memcpy(payload, data + 5, len - 4);
-		payload[len - 4] = '\0';
-		stream_skip(&backend->stream, (size_t) len + 1);
-		whole_answer(backend, type, payload, len - 4);
+		message.payload = message_copy(&message);
+		message_skip(&backend->stream, &message);
+		whole_answer(backend, &message);
 		return true;
 	}
-
-	if (type == 'C' && len <= 4 + sizeof("DEALLOCATE ALL"))
+	if (is_examined(backend, &message, expect))
 	{
-		if (queue_length(in) < (size_t) len + 1)
+		if (!message_is_whole(&message))
 			return false;
-		if (drops_statements(data + 5, len - 4))
-			statements_dropped(backend);
+		examine_answer(backend, &message, expect);
 	}
-	if (type == 'T' && backend->pool->address.len > 0)
-	{
-		if (queue_length(in) < (size_t) len + 1)
-			return false;
-		hide_tables(data + 5, data + len + 1);
-	}
-	if ((type == 'T' || type == 'n') && expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL)
-	{
-		if (queue_length(in) < (size_t) len + 1)
-			return false;
-		if (!prepared_text_described(expect->text, data + 5, len - 4) && expect->reader == READER_COLUMNS)
-			backend->outdated = expect->text->id;
-	}
-	backend->pass_on = begin_answer(backend, type);
-	backend->pass_noted = backend->pass_on && block_note(backend->client, type, NULL, 0);
-	backend->pass_on = backend->pass_on && block_tells(backend->client);
-	if (backend->pass_on)
-	{
-		backend->turn_bytes += len;
-		stream_put(&backend->client->stream, data, 5);
-	}
-	stream_skip(&backend->stream, 5);
-	backend->pass_left = len - 4;
-	backend->pass_ends = expect != NULL && is_answer(type, expect->kind);
+	begin_answer(backend, &message, expect);
 	return true;
 }
 
@@ -733,9 +775,7 @@ answer_arrived(Backend *backend)
 			stream_pause(&backend->stream, true);
 			return;
 		}
-		if (!pass_answer(backend) || !turn_may_answer(backend))
-			return;
-		if (queue_length(&backend->stream.in) < 5 || !take_answer(backend))
+		if (!pass_answer(backend) || !turn_may_answer(backend) || !take_answer(backend))
 			return;
 	}
 }

@@ -139,7 +139,7 @@ backend_open(Pool *pool)
 	stream_open(&backend->stream, fd, &backend_handler, true);
 	backend->pool = pool;
 	backend->state = BACKEND_CONNECTING;
-	backend->transaction = 'I';
+	backend->transaction = TRANSACTION_NONE;
 	backend->settings = gateway_strdup("");
 	backend->texts = gateway_alloc(sizeof(*backend->texts));
 	backend->texts->ids = idset_create(gateway_context, 16, NULL);
@@ -180,7 +180,7 @@ backend_ask(Backend *backend, const char *query)
 		dlist_delete(&backend->idle_link);
 	backend->state = BACKEND_ASKING;
 	expect_push(backend, EXPECT_QUERY, READER_ROUTE);
-	stream_put_message(&backend->stream, 'Q', query, strlen(query) + 1);
+	message_put_string(&backend->stream, PqMsg_Query, query);
 }
 
 /* Requests the route of a text that the last client has used. */
@@ -309,7 +309,7 @@ void
 backend_abandon(Backend *backend, Client *client)
 {
 	Pool	   *pool = backend->pool;
-	bool		clean = backend->state == BACKEND_LENT && backend->transaction == 'I' && !backend->unsynced &&
+	bool		clean = backend->state == BACKEND_LENT && backend->transaction == TRANSACTION_NONE && !backend->unsynced &&
 		!backend->pinned && backend->told_names == NIL && expect_head(backend) == NULL && client->pass_left == 0;
 
 	client->backend = NULL;
@@ -332,7 +332,7 @@ backend_give_back(Backend *backend)
 {
 	Client	   *client = backend->client;
 
-	if (backend->transaction != 'I' || backend->unsynced || expect_head(backend) != NULL || backend->pinned ||
+	if (backend->transaction != TRANSACTION_NONE || backend->unsynced || expect_head(backend) != NULL || backend->pinned ||
 		(client != NULL && client->pass_left > 0) ||
 
 	/* a cancel request that is under way must not hit the next client */
@@ -381,7 +381,7 @@ send_settings(Backend *backend, const char *settings, ExpectReader reader)
 	char	   *command = psprintf(FRESH_SESSION "%s", settings);
 
 	expect_push(backend, EXPECT_QUERY, reader);
-	stream_put_message(&backend->stream, 'Q', command, strlen(command) + 1);
+	message_put_string(&backend->stream, PqMsg_Query, command);
 }
 
 void
@@ -421,7 +421,7 @@ backend_prepare(Backend *backend, PreparedText *text)
 	if (text->columns != 0 && backend->pool->address.len == 0)
 		send_columns_question(backend, text);
 	expect_push(backend, EXPECT_SYNC, READER_SETTING);
-	stream_put_message(&backend->stream, 'S', NULL, 0);
+	message_put_empty(&backend->stream, PqMsg_Sync);
 	send_settings(backend, backend->client->settings, READER_RESTORE);
 }
 
@@ -469,32 +469,33 @@ send_session_startup(Backend *backend)
 }
 
 void
-session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user, const char *payload)
+session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user, const Message *message)
 {
+	MessageReader fields = message_fields(message);
 	StringInfoData answer;
 	uint32		request;
 
-	memcpy(&request, payload, 4);
-	request = pg_ntoh32(request);
+	if (!message_read_uint32(&fields, &request))
+		return;
 	initStringInfo(&answer);
 	if (request == AUTH_REQ_OK)
 		return;
 	if (request == AUTH_REQ_SASL_FIN && *scram != NULL)
 	{
-		scram_login_check(*scram, payload + 4);
+		scram_login_check(*scram, fields.next);
 		return;
 	}
 	if (request == AUTH_REQ_SASL && key->known && *scram == NULL)
 		*scram = scram_login_begin(key, &answer);
 	else if (request == AUTH_REQ_SASL_CONT && *scram != NULL)
-		scram_login_next(*scram, payload + 4, &answer);
+		scram_login_next(*scram, fields.next, &answer);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
 				 errmsg("the gateway could not log in to the server as user \"%s\"", user),
 				 errdetail("The server asks for a password that the client has not proven to know."),
 				 errhint("Use scram-sha-256 for the gateway's clients, or trust for its own connections, in pg_hba.conf.")));
-	stream_put_message(stream, 'p', answer.data, answer.len);
+	stream_put_message(stream, PqMsg_PasswordMessage, answer.data, answer.len);
 }
 
 /* The session is there. */
@@ -519,54 +520,55 @@ backend_opened(Backend *backend)
 	pool_serve(pool);
 }
 
-/* Stores a ParameterStatus for clients. */
+/* A ParameterStatus: of the session's state, or for clients. */
 static void
-put_greeting(Backend *backend, const char *payload, size_t len)
+parameter_greeted(Backend *backend, const Message *status)
 {
-	uint32		length = pg_hton32((uint32) len + 4);
+	MessageReader fields = message_fields(status);
+	const char *name = message_read_string(&fields);
+	const char *value = name ? message_read_string(&fields) : NULL;
 
-	queue_put(&backend->greeting, "S", 1);
-	queue_put(&backend->greeting, &length, sizeof(length));
-	queue_put(&backend->greeting, payload, len);
+	if (value == NULL)
+		return;
+	if (strcmp(name, GATEWAY_STATE_SETTING) != 0)
+		message_keep(&backend->greeting, status);
+	else
+	{
+		answer_state(backend, value);
+		backend->known = true;
+	}
 }
 
 /*
  * A message of the server while it logs the session in; false if that failed.
  */
 static bool
-login_message(Backend *backend, char type, const char *payload, size_t len)
+login_message(Backend *backend, const Message *message)
 {
 	Pool	   *pool = backend->pool;
 
-	switch (type)
+	switch (message->type)
 	{
-		case 'R':
-			if (len >= 4)
-				session_authenticate(&backend->stream, &backend->scram, &pool->key, pool->user, payload);
+		case PqMsg_AuthenticationRequest:
+			session_authenticate(&backend->stream, &backend->scram, &pool->key, pool->user, message);
 			break;
-		case 'S':
-			if (strcmp(payload, GATEWAY_STATE_SETTING) != 0)
-				put_greeting(backend, payload, len);
-			else if (strlen(payload) + 1 < len)
-			{
-				answer_state(backend, payload + strlen(payload) + 1);
-				backend->known = true;
-			}
+		case PqMsg_ParameterStatus:
+			parameter_greeted(backend, message);
 			break;
-		case 'K':
-			if (len < 8)
+		case PqMsg_BackendKeyData:
+			if (message->len < sizeof(backend->pid) + sizeof(backend->key))
 				break;
-			memcpy(&backend->pid, payload, 4);
-			memcpy(&backend->key, payload + 4, 4);
+			memcpy(&backend->pid, message->payload, sizeof(backend->pid));
+			memcpy(&backend->key, message->payload + sizeof(backend->pid), sizeof(backend->key));
 			if (pool->address.len == 0)
 				backend->board = board_session_take(relay_start->number, (int32) pg_ntoh32(backend->pid));
 			break;
-		case 'Z':
+		case PqMsg_ReadyForQuery:
 			backend_opened(backend);
 			break;
-		case 'E':
+		case PqMsg_ErrorResponse:
 			backend_close(backend);
-			pool_open_failed(pool, payload, len);
+			pool_open_failed(pool, message->payload, message->len);
 			return false;
 		default:
 			break;
@@ -577,13 +579,10 @@ login_message(Backend *backend, char type, const char *payload, size_t len)
 static void
 login_messages(Backend *backend)
 {
-	char	   *payload;
-	char		type;
-	size_t		len;
+	Message		message;
 
-	while (backend->state == BACKEND_LOGIN &&
-		   (payload = take_login_message(&backend->stream, &type, &len)) != NULL)
-		if (!login_message(backend, type, payload, len))
+	while (backend->state == BACKEND_LOGIN && message_take(&backend->stream, &message))
+		if (!login_message(backend, &message))
 			return;
 }
 

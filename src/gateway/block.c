@@ -253,35 +253,36 @@ block_count(const Pool *pool, bool waiting)
  * Answers a message of a unit that is a BEGIN, or that prepares a known text.
  */
 static void
-answer_message(Client *client, char type, const char *payload, const char *end)
+answer_message(Client *client, const Message *message)
 {
-	const char *tag = pg_tolower((unsigned char) client->block->held[strspn(client->block->held, " \t\r\n\f\v")]) == 's' ?
-		"START TRANSACTION" : "BEGIN";
-	const char *sql;
+	const char *begin = client->block->held;
+	const char *tag = pg_tolower((unsigned char) begin[strspn(begin, " \t\r\n\f\v")]) == 's' ? "START TRANSACTION" : "BEGIN";
+	MessageReader fields = message_fields(message);
+	const char *name;
 
-	switch (type)
+	switch (message->type)
 	{
-		case 'P':
-			sql = payload + strlen(payload) + 1;
-			client_set_statement(client, payload, prepared_text_get(client, 0, sql, end - sql));
-			stream_put_message(&client->stream, '1', NULL, 0);
+		case PqMsg_Parse:
+			name = message_read_string(&fields);
+			client_set_statement(client, name, prepared_text_get(client, 0, fields.next, fields.end - fields.next));
+			message_put_empty(&client->stream, PqMsg_ParseComplete);
 			break;
-		case 'B':
-			stream_put_message(&client->stream, '2', NULL, 0);
+		case PqMsg_Bind:
+			message_put_empty(&client->stream, PqMsg_BindComplete);
 			break;
-		case 'D':
-			stream_put_message(&client->stream, 'n', NULL, 0);
+		case PqMsg_Describe:
+			message_put_empty(&client->stream, PqMsg_NoData);
 			break;
-		case 'E':
-			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
+		case PqMsg_Execute:
+			message_put_string(&client->stream, PqMsg_CommandComplete, tag);
 			break;
-		case 'Q':
+		case PqMsg_Query:
 			client_set_statement(client, "", NULL);
-			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
-			stream_put_message(&client->stream, 'Z', "T", 1);
+			message_put_string(&client->stream, PqMsg_CommandComplete, tag);
+			message_put_ready(&client->stream, TRANSACTION_OPEN);
 			break;
-		case 'S':
-			stream_put_message(&client->stream, 'Z', "T", 1);
+		case PqMsg_Sync:
+			message_put_ready(&client->stream, TRANSACTION_OPEN);
 			break;
 	}
 }
@@ -298,40 +299,59 @@ answer_unit(Client *client, const Unit *unit)
 static bool
 may_begin(Client *client)
 {
-	const ByteQueue *in = &client->stream.in;
-	const char *payload = in->data + in->start + 5;
-	size_t		there = queue_length(in) - 5;
-	const char *name_end = there > 0 ? memchr(payload, '\0', there) : NULL;
+	Message		message;
+	MessageReader fields;
+	const char *statement;
 	const PreparedText *text;
 
-	if (name_end == NULL)
+	if (!message_peek(&client->stream.in, &message))
 		return false;
-	switch (payload[-5])
+	fields = message_fields(&message);
+	switch (message.type)
 	{
-		case 'Q':
-			return text_control(payload, there) == CONTROL_BEGIN;
-		case 'P':
-			return text_control(name_end + 1, payload + there - (name_end + 1)) == CONTROL_BEGIN;
-		case 'B':
-			if (memchr(name_end + 1, '\0', payload + there - (name_end + 1)) == NULL)
-				return false;
-			text = client_statement(client, name_end + 1);
+		case PqMsg_Query:
+			return text_control(fields.next, fields.end - fields.next) == CONTROL_BEGIN;
+		case PqMsg_Parse:
+			return message_read_string(&fields) != NULL &&
+				text_control(fields.next, fields.end - fields.next) == CONTROL_BEGIN;
+		case PqMsg_Bind:
+			statement = message_read_string(&fields) != NULL ? message_read_string(&fields) : NULL;
+			text = statement ? client_statement(client, statement) : NULL;
 			return text != NULL && text->control == CONTROL_BEGIN;
 		default:
 			return false;
 	}
 }
 
+/* The name whose meaning a message changes; NULL if it changes none. */
+static const char *
+changed_name(const Message *message)
+{
+	MessageReader fields = message_fields(message);
+
+	switch (message->type)
+	{
+		case PqMsg_Parse:
+			return message_read_string(&fields);
+		case PqMsg_Query:
+			return "";
+		case PqMsg_Close:
+			return message->len > 0 && *fields.next++ == NAMED_STATEMENT ? message_read_string(&fields) : NULL;
+		default:
+			return NULL;
+	}
+}
+
 /* Stores the meaning of a name that a message of the block changes. */
 static void
-remember_former_name(Client *client, char type, const char *payload, const char *end)
+remember_former_name(Client *client, const Message *message)
 {
 	Block	   *block = client->block;
-	const char *name = type == 'Q' ? "" : type == 'C' ? payload + 1 : payload;
+	const char *name = changed_name(message);
 	FormerName *former;
 	slist_iter	iter;
 
-	if (type != 'P' && type != 'Q' && (type != 'C' || payload[0] != 'S'))
+	if (name == NULL)
 		return;
 	slist_foreach(iter, &block->former_names)
 		if (strcmp(slist_container(FormerName, link, iter.cur)->name, name) == 0)
@@ -419,6 +439,7 @@ place_block(Client *client, const Unit *unit)
 static RouteVerdict
 open_block(Client *client, const Unit *unit)
 {
+	Message		message;
 	Block	   *block;
 
 	if (!unit->begins)
@@ -432,7 +453,7 @@ open_block(Client *client, const Unit *unit)
 		return place_block(client, unit);
 	}
 	block->begin = block->held = gateway_strdup(unit->begin);
-	block->by_query = client->stream.in.data[client->stream.in.start] == 'Q';
+	block->by_query = message_peek(&client->stream.in, &message) && message.type == PqMsg_Query;
 	answer_unit(client, unit);
 	return ROUTE_TAKEN;
 }
@@ -506,7 +527,7 @@ move_block(Client *client)
 	client->backend = NULL;
 	backend->client = NULL;
 	expect_push(backend, EXPECT_QUERY, READER_NOBODY);
-	stream_put_message(&backend->stream, 'Q', "ROLLBACK", sizeof("ROLLBACK"));
+	message_put_string(&backend->stream, PqMsg_Query, "ROLLBACK");
 
 	restore_names(client);
 	route_forget_shape(client);
@@ -545,7 +566,7 @@ begin_unit(Client *client)
 		verdict = ROUTE_NONE;
 		block->unit_open = true;
 		block->unit_anywhere = unit.anywhere;
-		if (client->routed && unit.len > 0 && (unit.anywhere || (client->backend->transaction == 'E' && !unit.may_end)))
+		if (client->routed && unit.len > 0 && (unit.anywhere || (client->backend->transaction == TRANSACTION_FAILED && !unit.may_end)))
 			add_unit(client, &unit);
 		else if (client->routed)
 		{
@@ -562,23 +583,24 @@ static void
 send_begin(Client *client)
 {
 	Block	   *block = client->block;
-	Stream	   *stream = &client->backend->stream;
-	size_t		len = strlen(block->begin) + 1;
+	Backend    *backend = client->backend;
+	StringInfoData body;
 
-	backend_note_unnamed(client->backend, NULL);
-	expect_push(client->backend, EXPECT_PARSE, READER_SETTING);
-	stream_put_head(stream, 'P', 4 + 1 + len + 2);
-	stream_put(stream, "", 1);
-	stream_put(stream, block->begin, len);
-	stream_put(stream, "\0", 2);
-	expect_push(client->backend, EXPECT_BIND, READER_SETTING);
-	stream_put_message(stream, 'B', "\0\0\0\0\0\0\0", 8);
-	expect_push(client->backend, EXPECT_EXECUTE, READER_SETTING);
-	stream_put_message(stream, 'E', "\0\0\0\0", 5);
+	/* no types of parameters */
+	initStringInfo(&body);
+	packet_string(&body, block->begin);
+	appendBinaryStringInfo(&body, "\0\0", sizeof(uint16));
+	backend_note_unnamed(backend, NULL);
+	expect_push(backend, EXPECT_PARSE, READER_SETTING);
+	message_put_parse(&backend->stream, "", body.data, body.len);
+	expect_push(backend, EXPECT_BIND, READER_SETTING);
+	message_put_bind(&backend->stream, "");
+	expect_push(backend, EXPECT_EXECUTE, READER_SETTING);
+	message_put_execute(&backend->stream);
 	if (block->by_query)
 	{
-		expect_push(client->backend, EXPECT_CLOSE, READER_SETTING);
-		stream_put_message(stream, 'C', "P", 2);
+		expect_push(backend, EXPECT_CLOSE, READER_SETTING);
+		message_put_named(&backend->stream, PqMsg_Close, NAMED_PORTAL, "");
 	}
 	block->begin = NULL;
 }
@@ -591,16 +613,16 @@ block_begin(Client *client)
 }
 
 RouteVerdict
-block_next(Client *client, char type, uint32 len)
+block_next(Client *client, const Message *message)
 {
 	Block	   *block = client->block;
 
 	if (block == NULL || block->unit_open)
 		return ROUTE_NONE;
-	if (type == 'H' && len == 4 && client->routed)
+	if (message->type == PqMsg_Flush && message->len == 0 && client->routed)
 	{
 		/* all has been answered */
-		stream_skip(&client->stream, 5);
+		message_skip(&client->stream, message);
 		return ROUTE_TAKEN;
 	}
 	if (block->resending > 0)
@@ -622,11 +644,11 @@ block_passed(Client *client, char type)
 
 	if (block == NULL)
 		return;
-	if (type == 'E' && block->begins > 0)
+	if (type == PqMsg_Execute && block->begins > 0)
 		block->begins--;
-	else if (!block->unit_anywhere && strchr("QEF", type) != NULL)
+	else if (!block->unit_anywhere && (type == PqMsg_Query || type == PqMsg_Execute || type == PqMsg_FunctionCall))
 		block->clean = false;
-	if (strchr("QSF", type) != NULL)
+	if (type == PqMsg_Query || type == PqMsg_Sync || type == PqMsg_FunctionCall)
 		block->unit_open = false;
 }
 
@@ -657,13 +679,32 @@ hash_more(uint64 *hash, const char *data, size_t len)
 		*hash = (*hash ^ (unsigned char) data[i]) * FNV_PRIME;
 }
 
+/* Whether a message counts as an answer; '\0': a further part of one. */
+static bool
+is_compared(char type)
+{
+	switch (type)
+	{
+		case '\0':
+		case PqMsg_DataRow:
+		case PqMsg_CommandComplete:
+		case PqMsg_EmptyQueryResponse:
+		case PqMsg_PortalSuspended:
+		case PqMsg_ErrorResponse:
+		case PqMsg_ReadyForQuery:
+			return true;
+		default:
+			return false;
+	}
+}
+
 bool
 block_note(Client *client, char type, const void *data, size_t len)
 {
 	Block	   *block = client->block;
 	AnswersHash *hash;
 
-	if (block == NULL || (!client->routed && block->replaying == 0) || (type != '\0' && strchr("DCIsEZ", type) == NULL))
+	if (block == NULL || (!client->routed && block->replaying == 0) || !is_compared(type))
 		return false;
 	hash = client->routed ? &block->answers : &block->replayed;
 	if (type != '\0')
@@ -674,9 +715,9 @@ block_note(Client *client, char type, const void *data, size_t len)
 		hash_more(&hash->last, &type, 1);
 	}
 	/* an error's texts may name its node */
-	if (type != 'E')
+	if (type != PqMsg_ErrorResponse)
 		hash_more(&hash->last, data, len);
-	if (type == 'Z')
+	if (type == PqMsg_ReadyForQuery)
 		hash->units++;
 	return true;
 }
@@ -695,7 +736,7 @@ answered_by_node(Backend *backend)
 	backend->turn_bytes = 0;
 	if (block->refused)
 		move_block(client);
-	else if (backend->transaction == 'I')
+	else if (backend->transaction == TRANSACTION_NONE)
 	{
 		gateway_stats->node_blocks++;
 		block_forget(client);
@@ -719,7 +760,7 @@ block_conflicts(Client *client)
 	(void) unit_scan(client, &unit);
 	unit_free(&unit);
 	route_forget_shape(client);
-	if (unit.len == 0 || client->backend->transaction == 'I')
+	if (unit.len == 0 || client->backend->transaction == TRANSACTION_NONE)
 	{
 		client_fail_text(client, ERRCODE_T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
 		return false;
@@ -727,7 +768,7 @@ block_conflicts(Client *client)
 	stream_skip(&client->stream, unit.len);
 	client->block->clean = false;
 	expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
-	stream_put_message(&client->backend->stream, 'Q', CONFLICT_QUERY, sizeof(CONFLICT_QUERY));
+	message_put_string(&client->backend->stream, PqMsg_Query, CONFLICT_QUERY);
 	return true;
 }
 
@@ -744,7 +785,7 @@ block_answered(Backend *backend)
 	if (block->replaying > 0 && --block->replaying == 0 &&
 		block->replayed.total + block->replayed.last != block->answers.total + block->answers.last)
 		return block_conflicts(client);
-	if (backend->transaction == 'I' && expect_head(backend) == NULL && block->replaying == 0)
+	if (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL && block->replaying == 0)
 	{
 		if (block->decider != NULL)
 			block->decider->clean_blocks = block->clean ? block->decider->clean_blocks + 1 : 0;

@@ -26,6 +26,9 @@
 /* As in the server: the maximal length of messages without data. */
 #define SMALL_MESSAGE 10000
 
+/* A message of this type, which is empty. */
+#define TERMINATE ((const char[]) {PqMsg_Terminate, 0, 0, 0, sizeof(uint32)})
+
 /* How long a part of a unit is kept, in microseconds (client_holds). */
 #define HOLD_PART 5000
 
@@ -213,7 +216,7 @@ client_fail_message(Client *client, const char *payload, size_t len)
 {
 	if (client->state == CLIENT_CLOSED)
 		return;
-	stream_put_message(&client->stream, 'E', payload, len);
+	stream_put_message(&client->stream, PqMsg_ErrorResponse, payload, len);
 	client_close(client);
 }
 
@@ -279,28 +282,22 @@ client_authenticated(Client *client)
 static void
 put_parameters(Client *client)
 {
-	const ByteQueue *greeting = &client->pool->greeting;
-	const char *p = greeting->data + greeting->start;
-	const char *end = greeting->data + greeting->end;
+	MessageReader reader = message_reader(&client->pool->greeting);
+	Message		status;
 
-	while (p < end)
+	while (message_read(&reader, &status))
 	{
-		uint32		len;
+		StringInfoData payload;
 
-		memcpy(&len, p + 1, 4);
-		len = pg_ntoh32(len);
-		if (client->application_name != NULL && strcmp(p + 5, "application_name") == 0)
+		if (client->application_name == NULL || strcmp(status.payload, "application_name") != 0)
 		{
-			StringInfoData payload;
-
-			initStringInfo(&payload);
-			appendBinaryStringInfo(&payload, "application_name", sizeof("application_name"));
-			appendBinaryStringInfo(&payload, client->application_name, strlen(client->application_name) + 1);
-			stream_put_message(&client->stream, 'S', payload.data, payload.len);
+			stream_put_message(&client->stream, status.type, status.payload, status.len);
+			continue;
 		}
-		else
-			stream_put(&client->stream, p, len + 1);
-		p += len + 1;
+		initStringInfo(&payload);
+		packet_string(&payload, "application_name");
+		packet_string(&payload, client->application_name);
+		stream_put_message(&client->stream, PqMsg_ParameterStatus, payload.data, payload.len);
 	}
 }
 
@@ -329,56 +326,67 @@ client_greet(Client *client)
 	uint32		number = pg_hton32(0);
 	uint32		pid = pg_hton32(client->number);
 
-	stream_put_message(&client->stream, 'R', &number, sizeof(number));
+	stream_put_message(&client->stream, PqMsg_AuthenticationRequest, &number, sizeof(number));
 	put_parameters(client);
 	client->cancel_key.len = client->protocol >= PG_PROTOCOL(3, 2) ? LONG_CANCEL_KEY : SHORT_CANCEL_KEY;
-	stream_put_head(&client->stream, 'K', 4 + sizeof(pid) + client->cancel_key.len);
+	stream_put_head(&client->stream, PqMsg_BackendKeyData, sizeof(uint32) + sizeof(pid) + client->cancel_key.len);
 	stream_put(&client->stream, &pid, sizeof(pid));
 	stream_put(&client->stream, client->cancel_key.bytes, client->cancel_key.len);
-	stream_put_message(&client->stream, 'Z', "I", 1);
+	message_put_ready(&client->stream, TRANSACTION_NONE);
 	show_client(client);
 	client->limits = client->pool->limits;
 	client->state = CLIENT_IDLE;
 	client->since = stream_now;
 }
 
-/* As in the server. */
+/* How long a client's message may be, as in the server; 0: it is none. */
 static uint32
 max_length(char type)
 {
 	switch (type)
 	{
-		case 'Q':
-		case 'P':
-		case 'B':
-		case 'd':
-		case 'F':
-			return MaxAllocSize - 1;
+		case PqMsg_Query:
+		case PqMsg_Parse:
+		case PqMsg_Bind:
+		case PqMsg_CopyData:
+		case PqMsg_FunctionCall:
+			return MaxAllocSize - 1 - sizeof(uint32);
+		case PqMsg_Describe:
+		case PqMsg_Execute:
+		case PqMsg_Close:
+		case PqMsg_Sync:
+		case PqMsg_Flush:
+		case PqMsg_Terminate:
+		case PqMsg_CopyDone:
+		case PqMsg_CopyFail:
+		case PqMsg_PasswordMessage:
+			return SMALL_MESSAGE - sizeof(uint32);
 		default:
-			return SMALL_MESSAGE;
+			return 0;
 	}
 }
 
+static void
+invalid_message(const Message *message)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("invalid frontend message type %d", message->type)));
+}
+
 /*
- * Reads the header of the next message; false if it isn't complete.  A client
+ * Reads the head of the next message; false if it isn't complete.  A client
  * whose messages can't be told apart is closed without an answer, as the
  * server does it.
  */
 static bool
-next_message(Client *client, char *type, uint32 *len)
+next_message(Client *client, Message *message)
 {
-	const ByteQueue *in = &client->stream.in;
-
-	if (queue_length(in) < 5)
+	if (!message_peek(&client->stream.in, message))
 		return false;
-	*type = in->data[in->start];
-	memcpy(len, in->data + in->start + 1, 4);
-	*len = pg_ntoh32(*len);
-	if (strchr("QPBDECSHXdcfFp", *type) == NULL || *type == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_PROTOCOL_VIOLATION),
-				 errmsg("invalid frontend message type %d", *type)));
-	if (*len < 4 || *len > max_length(*type))
+	if (max_length(message->type) == 0)
+		invalid_message(message);
+	if (message->len > max_length(message->type))
 	{
 		ereport(COMMERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -412,30 +420,27 @@ pass_rest(Client *client)
 
 /* Handles a message that needs no backend; returns whether it was one. */
 static bool
-take_without_backend(Client *client, char type, uint32 len)
+take_without_backend(Client *client, const Message *message)
 {
 	/*
 	 * between transactions, these have no effect but an answer; the server
 	 * knows what is wrong with one that isn't empty
 	 */
-	if (client->backend != NULL || (type != 'S' && type != 'H') || len != 4)
+	if (client->backend != NULL || (message->type != PqMsg_Sync && message->type != PqMsg_Flush) || message->len > 0)
 		return false;
-	stream_skip(&client->stream, len + 1);
-	if (type == 'S')
-		stream_put_message(&client->stream, 'Z', client->block != NULL ? "T" : "I", 1);
+	message_skip(&client->stream, message);
+	if (message->type == PqMsg_Sync)
+		message_put_ready(&client->stream, client->block != NULL ? TRANSACTION_OPEN : TRANSACTION_NONE);
 	return true;
 }
 
 static void
-process_login(Client *client, char type, uint32 len)
+process_login(Client *client, const Message *message)
 {
-	ByteQueue  *in = &client->stream.in;
-	char	   *payload;
+	const char *payload = message_copy(message);
 
-	payload = palloc(len);
-	memcpy(payload, in->data + in->start + 5, len - 4);
-	stream_skip(&client->stream, len + 1);
-	login_answer(client->login, type, payload, len - 4);
+	message_skip(&client->stream, message);
+	login_answer(client->login, message->type, payload, message->len);
 }
 
 /*
@@ -453,8 +458,7 @@ static void
 process_messages(Client *client)
 {
 	RouteVerdict verdict;
-	char		type;
-	uint32		len;
+	Message		message;
 
 	while (client->state != CLIENT_CLOSED)
 	{
@@ -470,25 +474,23 @@ process_messages(Client *client)
 			continue;
 		}
 		if (client->state == CLIENT_LOGIN_WAITING || client->state == CLIENT_GREETING ||
-			client->state == CLIENT_WAITING || !next_message(client, &type, &len))
+			client->state == CLIENT_WAITING || !next_message(client, &message))
 			break;
-		if (type == 'X' && (client->backend == NULL || expect_head(client->backend) == NULL))
+		if (message.type == PqMsg_Terminate && (client->backend == NULL || expect_head(client->backend) == NULL))
 		{
 			client_close(client);
 			return;
 		}
 		if (client->state == CLIENT_LOGIN)
 		{
-			if (queue_length(&client->stream.in) < len + 1)
+			if (!message_is_whole(&message))
 				break;
-			process_login(client, type, len);
+			process_login(client, &message);
 			continue;
 		}
-		if (type == 'p')
-			ereport(ERROR,
-					(errcode(ERRCODE_PROTOCOL_VIOLATION),
-					 errmsg("invalid frontend message type %d", type)));
-		if (take_without_backend(client, type, len))
+		if (message.type == PqMsg_PasswordMessage)
+			invalid_message(&message);
+		if (take_without_backend(client, &message))
 			continue;
 		if (client->backend == NULL)
 		{
@@ -504,7 +506,7 @@ process_messages(Client *client)
 			break;
 		if (client->backend->state != BACKEND_LENT || client->backend->checking)
 			break;
-		verdict = block_next(client, type, len);
+		verdict = block_next(client, &message);
 		if (verdict == ROUTE_TAKEN)
 		{
 			release_held(client);
@@ -513,9 +515,9 @@ process_messages(Client *client)
 		if (verdict == ROUTE_INCOMPLETE)
 			break;
 		release_held(client);
-		if (!client_forward(client, type, len))
+		if (!client_forward(client, &message))
 			break;
-		block_passed(client, type);
+		block_passed(client, message.type);
 	}
 	if (client->state != CLIENT_CLOSED)
 		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
@@ -552,25 +554,20 @@ static void
 leave_client(Client *client)
 {
 	ByteQueue  *in = &client->stream.in;
-	size_t		at = client->pass_left;
-	uint32		len;
+	MessageReader reader = message_reader(in);
+	Message		message;
 
-	if (client->state <= CLIENT_GREETING || at > queue_length(in))
+	if (client->state <= CLIENT_GREETING || client->pass_left > queue_length(in))
 	{
 		client_close(client);
 		return;
 	}
 	client->left_at = stream_now;
-	while (queue_length(in) - at >= 5)
-	{
-		memcpy(&len, in->data + in->start + at + 1, 4);
-		len = pg_ntoh32(len);
-		if (len < 4 || (size_t) len + 1 > queue_length(in) - at)
-			break;
-		at += len + 1;
-	}
-	in->end = in->start + at;
-	queue_put(in, "X\0\0\0\4", 5);
+	reader.next += client->pass_left;
+	while (message_read(&reader, &message))
+		;
+	in->end = reader.next - in->data;
+	queue_put(in, TERMINATE, sizeof(TERMINATE));
 	client_process(client);
 }
 

@@ -150,9 +150,10 @@ note_name_of_text(const char *name, PreparedText *text, uint64 order, void *arg)
 }
 
 StringInfo
-client_own_names(const Client *client, bool unnamed, const char *payload, size_t len)
+client_own_names(const Client *client, bool unnamed, const Message *report)
 {
-	const char *end = payload + len;
+	const char *payload = report->payload;
+	const char *end = payload + report->len;
 	StringInfo	own = NULL;
 
 	for (const char *ours; (ours = memmem(payload, end - payload, PREPARED_NAME_PREFIX, strlen(PREPARED_NAME_PREFIX))) != NULL;)
@@ -195,9 +196,7 @@ send_parse_as(Backend *backend, const char *name, const char *parse, size_t pars
 {
 	if (name[0] == '\0')
 		backend_note_unnamed(backend, NULL);
-	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
-	stream_put(&backend->stream, name, strlen(name) + 1);
-	stream_put(&backend->stream, parse, parse_len);
+	message_put_parse(&backend->stream, name, parse, parse_len);
 }
 
 void
@@ -217,19 +216,19 @@ send_parse(Backend *backend, const PreparedText *text)
 static bool
 needs_own_settings(Backend *backend, const PreparedText *text)
 {
-	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == 'I' && !backend->unsynced &&
+	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == TRANSACTION_NONE && !backend->unsynced &&
 		expect_head(backend) == NULL && backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
 }
 
 void
 send_columns_question(Backend *backend, PreparedText *text)
 {
-	char		named[PREPARED_NAME_SIZE + 1] = "S";
+	char		name[PREPARED_NAME_SIZE];
 
-	prepared_text_name(text, named + 1);
+	prepared_text_name(text, name);
 	expect_push(backend, EXPECT_DESCRIBE, READER_COLUMNS)->text = text;
 	prepared_text_hold(text);
-	stream_put_message(&backend->stream, 'D', named, strlen(named) + 1);
+	message_put_named(&backend->stream, PqMsg_Describe, NAMED_STATEMENT, name);
 }
 
 /* Prepares the text under our name on the backend, if necessary. */
@@ -247,40 +246,22 @@ ensure_text(Backend *backend, PreparedText *text)
 	send_parse(backend, text);
 }
 
-/* Starts passing a message on; its header gets the new length. */
+/* Starts passing a message on. */
 static void
-begin_passing(Client *client, char type, uint32 len)
+begin_passing(Client *client, const Message *message)
 {
-	stream_put_head(&client->backend->stream, type, len);
-	stream_skip(&client->stream, 5);
-	client->pass_left = len - 4;
-}
-
-/*
- * The payload of a message, followed by a zero byte; NULL if it isn't
- * complete.  It stays in the stream.
- */
-static char *
-whole_payload(Client *client, uint32 len)
-{
-	const ByteQueue *in = &client->stream.in;
-	char	   *payload;
-
-	if (queue_length(in) < (size_t) len + 1)
-		return NULL;
-	payload = MemoryContextAllocHuge(CurrentMemoryContext, len);
-	memcpy(payload, in->data + in->start + 5, len - 4);
-	payload[len - 4] = '\0';
-	return payload;
+	stream_put_head(&client->backend->stream, message->type, message->len + sizeof(uint32));
+	stream_skip(&client->stream, MESSAGE_HEAD);
+	client->pass_left = message->len;
 }
 
 /* Passes a message on that the server will refuse, with its own error. */
 static bool
-forward_damaged(Client *client, char type, uint32 len)
+forward_damaged(Client *client, const Message *message)
 {
 	block_begin(client);
-	expect_push(client->backend, type, READER_CLIENT);
-	begin_passing(client, type, len);
+	expect_push(client->backend, message->type, READER_CLIENT);
+	begin_passing(client, message);
 	return true;
 }
 
@@ -291,10 +272,8 @@ forward_damaged(Client *client, char type, uint32 len)
 static void
 refuse_name(Client *client, const char *name, ExpectReader reader)
 {
-	static const char bind[] = "\0" NO_STATEMENT "\0\0\0\0\0\0";
-
 	expect_push(client->backend, EXPECT_BIND, reader)->name = gateway_strdup(name);
-	stream_put_message(&client->backend->stream, 'B', bind, sizeof(bind));
+	message_put_bind(&client->backend->stream, NO_STATEMENT);
 }
 
 /*
@@ -309,11 +288,11 @@ columns_are_asked(Client *client, PreparedText *text)
 
 	if (text->columns == 0 || backend->pool->address.len > 0 || backend->skipping ||
 		backend_text_state(backend, text) != TEXT_UNKNOWN ||
-		!(prepared_text_is_old(text) || (backend->transaction != 'I' && !block_is_clean(client))))
+		!(prepared_text_is_old(text) || (backend->transaction != TRANSACTION_NONE && !block_is_clean(client))))
 		return false;
 	ensure_text(backend, text);
 	send_columns_question(backend, text);
-	stream_put_message(&backend->stream, 'H', NULL, 0);
+	message_put_empty(&backend->stream, PqMsg_Flush);
 	backend->checking = true;
 	return true;
 }
@@ -329,7 +308,7 @@ text_of_parse(Client *client, const char *parse, size_t len, bool *private)
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
-	if (!*private && (client->routed || block_is_clean(client) || (backend->transaction == 'I' && expect_head(backend) == NULL)))
+	if (!*private && (client->routed || block_is_clean(client) || (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL)))
 	{
 		PreparedText *text = prepared_text_get(client, 0, parse, len);
 
@@ -343,43 +322,46 @@ text_of_parse(Client *client, const char *parse, size_t len, bool *private)
 }
 
 static bool
-forward_parse(Client *client, uint32 len)
+forward_parse(Client *client, const Message *message)
 {
 	Backend    *backend = client->backend;
-	char	   *name = whole_payload(client, len);
-	size_t		name_len;
+	const char *name;
+	const char *body;
+	size_t		len;
 	PreparedText *text;
 	PreparedText *former;
 	Expect	   *expect;
 	bool		private;
 
-	if (name == NULL)
+	if (!message_is_whole(message))
 		return false;
-	name_len = strlen(name) + 1;
-	if (name_len > len - 4)
-		return forward_damaged(client, EXPECT_PARSE, len);
+	name = message_copy(message);
+	body = name + strlen(name) + 1;
+	if (body > name + message->len)
+		return forward_damaged(client, message);
+	len = message->len - (body - name);
 
 	/* a client's names of statements don't mean what another's do */
-	private = !client->routed && text_names_statements(name + name_len, strlen(name + name_len));
-	if (private && !statement_names_tell(client, name + name_len, NULL))
+	private = !client->routed && text_names_statements(body, strlen(body));
+	if (private && !statement_names_tell(client, body, NULL))
 		return false;
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
 	{
 		/* what has not been answered may drop the name, or be skipped */
-		stream_put_message(&backend->stream, 'H', NULL, 0);
+		message_put_empty(&backend->stream, PqMsg_Flush);
 		backend->checking = true;
 		return false;
 	}
-	stream_skip(&client->stream, len + 1);
+	message_skip(&client->stream, message);
 	if (name[0] != '\0' && client_statement(client, name) != NULL)
 	{
 		/* errors of the text come first */
 		expect_push(backend, EXPECT_PARSE, READER_NOBODY);
-		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
+		send_parse_as(backend, "", body, len);
 		refuse_name(client, name, READER_DUPLICATE);
 		return true;
 	}
-	text = text_of_parse(client, name + name_len, len - 4 - name_len, &private);
+	text = text_of_parse(client, body, len, &private);
 	former = client_statement(client, name);
 	if (former != NULL)
 		prepared_text_hold(former);
@@ -389,16 +371,16 @@ forward_parse(Client *client, uint32 len)
 	{
 		/* nor is it worth a name: a pipeline may have many of them */
 		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
-		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
+		send_parse_as(backend, "", body, len);
 		backend_note_unnamed(backend, text);
 	}
-	else if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != 'E')
+	else if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != TRANSACTION_FAILED)
 		expect = expect_push(backend, EXPECT_PARSE, READER_LOCAL);
 	else if (backend_text_state(backend, text) != TEXT_UNKNOWN)
 	{
 		/* in a failed transaction, most can't be prepared: the server knows */
 		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
-		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
+		send_parse_as(backend, "", body, len);
 	}
 	else
 	{
@@ -421,14 +403,14 @@ static bool
 is_outdated(Client *client, const PreparedText *text, const char *name)
 {
 	Backend    *backend = client->backend;
-	char		named[PREPARED_NAME_SIZE + 1] = "S";
+	char		our_name[PREPARED_NAME_SIZE];
 
 	if (backend->outdated != text->id)
 		return false;
 	backend->outdated = 0;
-	prepared_text_name(text, named + 1);
+	prepared_text_name(text, our_name);
 	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
-	stream_put_message(&backend->stream, 'C', named, strlen(named) + 1);
+	message_put_named(&backend->stream, PqMsg_Close, NAMED_STATEMENT, our_name);
 	backend_remove_text(backend, text);
 	refuse_name(client, name, READER_OUTDATED);
 	return true;
@@ -443,7 +425,7 @@ drop_unnamed(Backend *backend)
 {
 	backend_note_unnamed(backend, NULL);
 	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
-	stream_put_message(&backend->stream, 'C', "S", 2);
+	message_put_named(&backend->stream, PqMsg_Close, NAMED_STATEMENT, "");
 }
 
 /* Remembers what the portal without a name is of. */
@@ -458,36 +440,28 @@ note_bound(Backend *backend, PreparedText *text)
 }
 
 static bool
-forward_bind(Client *client, uint32 len)
+forward_bind(Client *client, const Message *message)
 {
 	Backend    *backend = client->backend;
-	const ByteQueue *in = &client->stream.in;
-	const char *portal = in->data + in->start + 5;
-	size_t		there = Min(queue_length(in) - 5, len - 4);
-	const char *statement = memchr(portal, '\0', there);
-	const char *rest = NULL;
+	MessageReader fields = message_fields(message);
+	const char *portal = message_read_string(&fields);
+	const char *statement = portal ? message_read_string(&fields) : NULL;
 	char		name[PREPARED_NAME_SIZE];
 	size_t		names_len;
 	PreparedText *text;
 
-	if (statement != NULL)
+	if (statement == NULL)
 	{
-		statement++;
-		rest = memchr(statement, '\0', there - (statement - portal));
-	}
-	if (rest == NULL)
-	{
-		if (there > MAX_NAMES)
+		if (message->there > MAX_NAMES)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROTOCOL_VIOLATION),
 					 errmsg("the name of a portal or prepared statement is too long")));
-		if (there < len - 4)
+		if (!message_is_whole(message))
 			return false;
 		note_bound(backend, NULL);
-		return forward_damaged(client, EXPECT_BIND, len);
+		return forward_damaged(client, message);
 	}
-	rest++;
-	names_len = rest - portal;
+	names_len = fields.next - portal;
 	text = client_statement(client, statement);
 	if (portal[0] == '\0')
 		note_bound(backend, text);
@@ -497,7 +471,7 @@ forward_bind(Client *client, uint32 len)
 		if (statement[0] == '\0')
 			drop_unnamed(backend);
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
-		begin_passing(client, 'B', len);
+		begin_passing(client, message);
 		return true;
 	}
 	if (text != backend->unnamed && needs_own_settings(backend, text))
@@ -511,19 +485,18 @@ forward_bind(Client *client, uint32 len)
 	if (text == backend->unnamed)
 	{
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
-		begin_passing(client, 'B', len);
+		begin_passing(client, message);
 		return true;
 	}
 	if (columns_are_asked(client, text))
 		return false;
 	if (backend->outdated == text->id)
 	{
-		char	   *payload = whole_payload(client, len);
-
-		if (payload == NULL)
+		if (!message_is_whole(message))
 			return false;
-		stream_skip(&client->stream, len + 1);
-		return is_outdated(client, text, payload + strlen(payload) + 1);
+		statement = pstrdup(statement);
+		message_skip(&client->stream, message);
+		return is_outdated(client, text, statement);
 	}
 	ensure_text(backend, text);
 	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
@@ -534,75 +507,82 @@ forward_bind(Client *client, uint32 len)
 	}
 	expect_push(backend, EXPECT_BIND, READER_CLIENT)->unnamed = statement[0] == '\0';
 	prepared_text_name(text, name);
-	stream_put_head(&backend->stream, 'B', len - names_len + (statement - portal) + strlen(name) + 1);
+	client->pass_left = message->len - names_len;
+	stream_put_head(&backend->stream, PqMsg_Bind,
+					sizeof(uint32) + (statement - portal) + strlen(name) + 1 + client->pass_left);
 	stream_put(&backend->stream, portal, statement - portal);
 	stream_put(&backend->stream, name, strlen(name) + 1);
-	stream_skip(&client->stream, 5 + names_len);
-	client->pass_left = len - 4 - names_len;
+	stream_skip(&client->stream, MESSAGE_HEAD + names_len);
 	return true;
 }
 
 /* Describe and Close: of a statement, by our name. */
 static bool
-forward_named(Client *client, char type, uint32 len)
+forward_named(Client *client, const Message *message)
 {
 	Backend    *backend = client->backend;
-	char	   *payload = whole_payload(client, len);
+	MessageReader fields = message_fields(message);
+	const char *name;
+	char		what;
 	PreparedText *text = NULL;
 	Expect	   *expect;
 
-	if (payload == NULL)
+	if (!message_is_whole(message))
 		return false;
-	if (len < 6 || memchr(payload + 1, '\0', len - 5) != payload + len - 5)
-		return forward_damaged(client, type, len);
-	if (payload[0] == 'S')
-		text = client_statement(client, payload + 1);
-	if (text != NULL && type == EXPECT_DESCRIBE && text != backend->unnamed && needs_own_settings(backend, text))
+	if (message->len < 2)
+		return forward_damaged(client, message);
+	what = *fields.next++;
+	if ((name = message_read_string(&fields)) == NULL || fields.next != fields.end)
+		return forward_damaged(client, message);
+	if (what == NAMED_STATEMENT)
+		text = client_statement(client, name);
+	if (text != NULL && message->type == PqMsg_Describe && text != backend->unnamed && needs_own_settings(backend, text))
 	{
 		backend_prepare(backend, text);
 		return false;
 	}
 	block_begin(client);
-	if (text != NULL && type == EXPECT_DESCRIBE && text->names_statements &&
+	if (text != NULL && message->type == PqMsg_Describe && text->names_statements &&
 		!statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
-	if (text != NULL && type == EXPECT_DESCRIBE && text != backend->unnamed && columns_are_asked(client, text))
+	if (text != NULL && message->type == PqMsg_Describe && text != backend->unnamed && columns_are_asked(client, text))
 		return false;
-	stream_skip(&client->stream, len + 1);
-	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(client, text, payload + 1))
+	name = pstrdup(name);
+	message_skip(&client->stream, message);
+	if (text != NULL && message->type == PqMsg_Describe && is_outdated(client, text, name))
 		return true;
-	if (text != NULL && type == EXPECT_CLOSE)
+	if (text != NULL && message->type == PqMsg_Close)
 	{
 		expect = expect_push(backend, EXPECT_CLOSE, READER_LOCAL);
 		expect->former = text;
-		expect->name = gateway_strdup(payload + 1);
+		expect->name = gateway_strdup(name);
 		prepared_text_hold(text);
-		client_set_statement(client, payload + 1, NULL);
+		client_set_statement(client, name, NULL);
 		return true;
 	}
 	if (text != NULL)
 	{
-		char		named[PREPARED_NAME_SIZE + 1] = "S";
+		char		our_name[PREPARED_NAME_SIZE] = "";
 
 		if (text != backend->unnamed)
 		{
 			ensure_text(backend, text);
-			prepared_text_name(text, named + 1);
+			prepared_text_name(text, our_name);
 		}
 		expect_push(backend, EXPECT_DESCRIBE, READER_CLIENT)->text = text;
 		prepared_text_hold(text);
-		stream_put_message(&backend->stream, type, named, strlen(named) + 1);
+		message_put_named(&backend->stream, PqMsg_Describe, NAMED_STATEMENT, our_name);
 		return true;
 	}
-	if (type == EXPECT_DESCRIBE && payload[0] == 'S' && payload[1] == '\0')
+	if (message->type == PqMsg_Describe && what == NAMED_STATEMENT && name[0] == '\0')
 		drop_unnamed(backend);
-	expect = expect_push(backend, type, READER_CLIENT);
-	if (type == EXPECT_DESCRIBE && payload[0] == 'P' && payload[1] == '\0' && backend->bound != NULL)
+	expect = expect_push(backend, message->type, READER_CLIENT);
+	if (message->type == PqMsg_Describe && what == NAMED_PORTAL && name[0] == '\0' && backend->bound != NULL)
 	{
 		expect->text = backend->bound;
 		prepared_text_hold(expect->text);
 	}
-	stream_put_message(&backend->stream, type, payload, len - 4);
+	message_put_named(&backend->stream, message->type, what, name);
 	return true;
 }
 
@@ -611,26 +591,25 @@ forward_named(Client *client, char type, uint32 len)
  * meaning of the client's names depends on it.
  */
 static bool
-forward_execute(Client *client, uint32 len)
+forward_execute(Client *client, const Message *message)
 {
 	Backend    *backend = client->backend;
-	const ByteQueue *in = &client->stream.in;
 	const PreparedText *text = backend->bound;
 
 	if (text == NULL || !text->names_statements || backend->skipping || backend->pool->address.len > 0)
 	{
 		expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
-		begin_passing(client, 'E', len);
+		begin_passing(client, message);
 		return true;
 	}
-	if (queue_length(in) < (size_t) len + 1)
+	if (!message_is_whole(message))
 		return false;
 	expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
-	stream_put_message(&backend->stream, 'E', in->data + in->start + 5, len - 4);
-	stream_skip(&client->stream, len + 1);
+	stream_put_message(&backend->stream, PqMsg_Execute, message->payload, message->len);
+	message_skip(&client->stream, message);
 	if (text_drops_statements(text->body + text->body_parse, strlen(text->body + text->body_parse)))
 	{
-		stream_put_message(&backend->stream, 'H', NULL, 0);
+		message_put_empty(&backend->stream, PqMsg_Flush);
 		backend->checking = true;
 	}
 	return true;
@@ -648,99 +627,111 @@ note_query(Client *client, Expect *expect)
 	client_set_statement(client, "", NULL);
 }
 
-/*
- * Whether a whole query, unless it is damaged, is passed on now: what names
- * statements is told to the session first.
- */
+/* Whether a query is whole, and nothing but a short text. */
 static bool
-query_may_pass(Client *client, uint32 len)
+is_short_query(const Message *message)
 {
-	const ByteQueue *in = &client->stream.in;
-	const char *sql = in->data + in->start + 5;
+	return message->type == PqMsg_Query && message->len <= MAX_EXAMINED && message->len > 0 &&
+		message->payload[message->len - 1] == '\0';
+}
 
-	return len < 5 || sql[len - 5] != '\0' || !text_names_statements(sql, len - 5) ||
-		statement_names_tell(client, sql, NULL);
+/* Describe, Bind and Close do it themselves. */
+static bool
+begins_block(char type)
+{
+	return type != PqMsg_Bind && type != PqMsg_Describe && type != PqMsg_Close;
+}
+
+static bool
+forward_query(Client *client, const Message *message)
+{
+	Backend    *backend = client->backend;
+	Expect	   *expect;
+
+	/* what names statements is told to the session first */
+	if (is_short_query(message) && !client->routed && text_names_statements(message->payload, message->len - 1) &&
+		!statement_names_tell(client, message->payload, NULL))
+		return false;
+	route_ask_by_query(client, message);
+	expect = expect_push(backend, EXPECT_QUERY, READER_CLIENT);
+	if (message->type == PqMsg_Query)
+	{
+		note_query(client, expect);
+		backend->checking = is_short_query(message) && !client->routed && !backend->skipping &&
+			text_drops_statements(message->payload, message->len - 1);
+	}
+	begin_passing(client, message);
+	if (client->routed)
+		turn_sent(client);
+	return true;
 }
 
 bool
-client_forward(Client *client, char type, uint32 len)
+client_forward(Client *client, const Message *message)
 {
+	Backend    *backend = client->backend;
 	bool		done = true;
-	Expect	   *expect;
 
 	/* the server skips these while it takes rows */
-	if (client->in_copy && (type == 'S' || type == 'H'))
+	if (client->in_copy && (message->type == PqMsg_Sync || message->type == PqMsg_Flush))
 	{
-		if (queue_length(&client->stream.in) < (size_t) len + 1)
-			return false;
-		stream_skip(&client->stream, len + 1);
-		return true;
+		if (message_is_whole(message))
+			message_skip(&client->stream, message);
+		return message_is_whole(message);
 	}
-	if (type == 'Q' && len <= MAX_EXAMINED && queue_length(&client->stream.in) < (size_t) len + 1)
+	if (message->type == PqMsg_Query && message->len <= MAX_EXAMINED && !message_is_whole(message))
 		return false;
-	if (strchr("BDC", type) == NULL)
+	if (begins_block(message->type))
 		block_begin(client);
-	if (type == 'Q' && !client->routed && len <= MAX_EXAMINED && !query_may_pass(client, len))
-		return false;
-	switch (type)
+	switch (message->type)
 	{
-		case 'P':
-			done = forward_parse(client, len);
+		case PqMsg_Parse:
+			done = forward_parse(client, message);
 			break;
-		case 'B':
-			done = forward_bind(client, len);
+		case PqMsg_Bind:
+			done = forward_bind(client, message);
 			break;
-		case 'D':
-		case 'C':
-			done = forward_named(client, type, len);
+		case PqMsg_Describe:
+		case PqMsg_Close:
+			done = forward_named(client, message);
 			break;
-		case 'H':
+		case PqMsg_Execute:
+			done = forward_execute(client, message);
+			break;
+		case PqMsg_Query:
+		case PqMsg_FunctionCall:
+			done = forward_query(client, message);
+			break;
+		case PqMsg_Flush:
 			/* the only answer is the error if it isn't empty */
-			if (len > 4)
-				expect_push(client->backend, EXPECT_EXECUTE, READER_CLIENT);
-			begin_passing(client, type, len);
+			if (message->len > 0)
+				expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
+			begin_passing(client, message);
 			break;
-		case 'E':
-			done = forward_execute(client, len);
-			break;
-		case 'Q':
-		case 'F':
-			route_ask_by_query(client);
-			expect = expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
-			if (type == 'Q')
-			{
-				note_query(client, expect);
-				client->backend->checking = !client->routed && !client->backend->skipping && len <= MAX_EXAMINED && len > 4 &&
-					text_drops_statements(client->stream.in.data + client->stream.in.start + 5, len - 5);
-			}
-			begin_passing(client, type, len);
+		case PqMsg_Sync:
+			expect_push(backend, EXPECT_SYNC, READER_CLIENT);
+			begin_passing(client, message);
 			if (client->routed)
 				turn_sent(client);
 			break;
-		case 'S':
-			expect_push(client->backend, EXPECT_SYNC, READER_CLIENT);
-			begin_passing(client, type, len);
-			if (client->routed)
-				turn_sent(client);
-			break;
-		case 'c':
-		case 'f':
-			expect_push(client->backend, EXPECT_COPY_END, READER_CLIENT);
+		case PqMsg_CopyDone:
+		case PqMsg_CopyFail:
+			expect_push(backend, EXPECT_COPY_END, READER_CLIENT);
 			client->in_copy = false;
-			begin_passing(client, type, len);
+			begin_passing(client, message);
 			break;
-		case 'X':
+		case PqMsg_Terminate:
 			/* earlier messages are processed first */
-			expect_push(client->backend, EXPECT_TERMINATE, READER_CLIENT);
-			begin_passing(client, type, len);
+			expect_push(backend, EXPECT_TERMINATE, READER_CLIENT);
+			begin_passing(client, message);
 			break;
 		default:
-			begin_passing(client, type, len);
+			begin_passing(client, message);
 			break;
 	}
 
 	/* for another node's session, answer.c does it when it is their turn */
-	if (done && client->backend->pool->address.len == 0)
-		expect_settle(client->backend);
+	if (done && backend->pool->address.len == 0)
+		expect_settle(backend);
 	return done;
 }

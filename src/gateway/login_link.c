@@ -240,7 +240,7 @@ fail_own_login(LoginLink *login, uint32 request, const char *data)
 					 errmsg("the gateway's own connections to the server use an authentication method that it does not support"),
 					 errhint("Have pg_hba.conf use trust, peer or scram-sha-256 for them.")));
 	}
-	stream_put_message(&login->stream, 'p', answer.data, answer.len);
+	stream_put_message(&login->stream, PqMsg_PasswordMessage, answer.data, answer.len);
 }
 
 /*
@@ -248,39 +248,42 @@ fail_own_login(LoginLink *login, uint32 request, const char *data)
  * binding, the server's mechanisms without channel binding.
  */
 static void
-pass_unbound_offer(LoginLink *login, const char *payload, size_t len)
+pass_unbound_offer(LoginLink *login, const Message *message)
 {
+	MessageReader names = message_fields(message);
 	StringInfoData offer;
-	const char *end = payload + len;
+	uint32		request;
+	const char *name;
 
 	initStringInfo(&offer);
-	appendBinaryStringInfo(&offer, payload, 4);
-	for (const char *name = payload + 4; name < end && *name != '\0'; name += strnlen(name, end - name) + 1)
+	appendBinaryStringInfo(&offer, message->payload, sizeof(request));
+	(void) message_read_uint32(&names, &request);
+	while ((name = message_read_string(&names)) != NULL && *name != '\0')
 		if (strcmp(name, "SCRAM-SHA-256-PLUS") != 0)
 			packet_string(&offer, name);
 	appendStringInfoChar(&offer, '\0');
-	stream_put_message(&login->client->stream, 'R', offer.data, offer.len);
+	stream_put_message(&login->client->stream, message->type, offer.data, offer.len);
 }
 
-/* Passes a request of the server to the client. */
+/* Passes a request of the server, behind which are data, to the client. */
 static void
-pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
+pass_request(LoginLink *login, uint32 request, const char *data, const Message *message)
 {
 	if (request == AUTH_REQ_OK)
 		return;
 	if (request == AUTH_REQ_SASL_CONT && login->server_first == NULL)
-		login->server_first = gateway_strdup(payload + 4);
+		login->server_first = gateway_strdup(data);
 	if (request == AUTH_REQ_SASL && login->client->tunnel != NULL)
-		pass_unbound_offer(login, payload, len);
+		pass_unbound_offer(login, message);
 	else
-		stream_put_message(&login->client->stream, 'R', payload, len);
+		stream_put_message(&login->client->stream, message->type, message->payload, message->len);
 	set_silent(login, request != AUTH_REQ_SASL_FIN);
 }
 
 void
 login_answer(LoginLink *login, char type, const char *payload, size_t len)
 {
-	if (type != 'p' || !login->begun)
+	if (type != PqMsg_PasswordMessage || !login->begun)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("expected password response, got message type %d", type)));
@@ -320,46 +323,55 @@ login_succeeds(LoginLink *login, const char *outcome)
 	client_authenticated(client);
 }
 
+/* What login_hook.c reports; false if that was the end of the login. */
+static bool
+login_reported(LoginLink *login, const char *report)
+{
+	if (strcmp(report, "begin") == 0)
+		login->begun = true;
+	else if (strcmp(report, "tls") == 0)
+		stream_encrypt(&login->stream, tls_connect(login->stream.fd));
+	else if (strncmp(report, "ok ", 3) == 0)
+	{
+		login_succeeds(login, report + 3);
+		return false;
+	}
+	return true;
+}
+
 /* Takes one message of the backend; false if that was the last one. */
 static bool
-take_link_message(LoginLink *login, char type, const char *payload, size_t len)
+take_link_message(LoginLink *login, const Message *message)
 {
 	Client	   *client = login->client;
+	MessageReader fields = message_fields(message);
+	const char *name;
 	const char *value;
 	uint32		request;
 
-	switch (type)
+	switch (message->type)
 	{
-		case 'R':
-			if (len < 4)
+		case PqMsg_AuthenticationRequest:
+			if (!message_read_uint32(&fields, &request))
 				break;
-			memcpy(&request, payload, 4);
 			if (login->begun)
-				pass_request(login, pg_ntoh32(request), payload, len);
+				pass_request(login, request, fields.next, message);
 			else
-				fail_own_login(login, pg_ntoh32(request), payload + 4);
+				fail_own_login(login, request, fields.next);
 			break;
-		case 'S':
-			value = payload + strnlen(payload, len) + 1;
-			if (strcmp(payload, GATEWAY_LOGIN_REPORT) != 0)
-				break;
-			if (strcmp(value, "begin") == 0)
-				login->begun = true;
-			else if (strcmp(value, "tls") == 0)
-				stream_encrypt(&login->stream, tls_connect(login->stream.fd));
-			else if (strncmp(value, "ok ", 3) == 0)
-			{
-				login_succeeds(login, value + 3);
-				return false;
-			}
+		case PqMsg_ParameterStatus:
+			name = message_read_string(&fields);
+			value = name ? message_read_string(&fields) : NULL;
+			if (value != NULL && strcmp(name, GATEWAY_LOGIN_REPORT) == 0)
+				return login_reported(login, value);
 			break;
-		case 'E':
+		case PqMsg_ErrorResponse:
 			client->login = NULL;
 			login_free(login);
-			client_fail_message(client, payload, len);
+			client_fail_message(client, message->payload, message->len);
 			return false;
-		case 'N':
-			stream_put_message(&client->stream, 'N', payload, len);
+		case PqMsg_NoticeResponse:
+			stream_put_message(&client->stream, message->type, message->payload, message->len);
 			break;
 		default:
 			break;
@@ -371,14 +383,12 @@ static void
 login_arrived(Stream *stream)
 {
 	LoginLink  *login = (LoginLink *) stream;
-	char	   *payload;
-	char		type;
-	size_t		len;
+	Message		message;
 
 	if (!login->started && !stream->ended)
 		send_startup(login);
-	while ((payload = take_login_message(stream, &type, &len)) != NULL)
-		if (!take_link_message(login, type, payload, len))
+	while (message_take(stream, &message))
+		if (!take_link_message(login, &message))
 			return;
 	if (stream->ended)
 		ereport(ERROR,

@@ -131,10 +131,11 @@ prepared_text_is_old(const PreparedText *text)
  * and modifiers.
  */
 static uint64
-hash_of_columns(const char *payload, const char *end)
+hash_of_columns(const Message *description)
 {
+	const char *end = description->payload + description->len;
+	const char *name = description->payload + sizeof(uint16);
 	uint64		hash = 0;
-	const char *name = payload + 2;
 
 	while (name < end)
 	{
@@ -185,9 +186,9 @@ has_fixed_columns(const PreparedText *text)
 }
 
 bool
-prepared_text_described(PreparedText *text, const char *payload, size_t len)
+prepared_text_described(PreparedText *text, const Message *description)
 {
-	uint64		hash = hash_of_columns(payload, payload + len);
+	uint64		hash = hash_of_columns(description);
 
 	if (!has_fixed_columns(text))
 		return true;

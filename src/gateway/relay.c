@@ -252,6 +252,33 @@ relay_connect(const ServerAddress *server)
 	return fd;
 }
 
+void
+send_startup_packet(Stream *stream, const char *user, const char *database, const char *request,
+					const char *parameters, size_t parameters_len)
+{
+	StringInfoData packet;
+	uint32		word = pg_hton32(PG_PROTOCOL(3, 0));
+
+	initStringInfo(&packet);
+	appendBinaryStringInfo(&packet, (char *) &word, 4);
+	packet_string(&packet, "user");
+	packet_string(&packet, user);
+	packet_string(&packet, "database");
+	packet_string(&packet, database);
+	if (request != NULL)
+	{
+		packet_string(&packet, GATEWAY_PARAMETER);
+		packet_hex(&packet, relay_start->key, GATEWAY_KEY_SIZE);
+		appendStringInfoChar(&packet, ' ');
+		packet_string(&packet, request);
+	}
+	appendBinaryStringInfo(&packet, parameters, parameters_len);
+	appendStringInfoChar(&packet, '\0');
+	word = pg_hton32(packet.len + 4);
+	stream_put(stream, &word, 4);
+	stream_put(stream, packet.data, packet.len);
+}
+
 /* Obeys what sessions have ordered, before messages of clients are read. */
 static void
 relay_begin(void)

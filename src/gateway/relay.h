@@ -17,6 +17,7 @@
 #include "compat/noreturn.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_stats.h"
+#include "gateway/message.h"
 #include "gateway/scram_key.h"
 #include "gateway/stream.h"
 
@@ -105,17 +106,17 @@ typedef struct ServerAddress
 /* The expected answers of a backend, in order. */
 typedef enum ExpectKind
 {
-	EXPECT_QUERY = 'Q',			/* Query, FunctionCall: all up to
+	EXPECT_QUERY = PqMsg_Query, /* Query, FunctionCall: all up to
 								 * ReadyForQuery */
-	EXPECT_PARSE = 'P',
-	EXPECT_BIND = 'B',
-	EXPECT_DESCRIBE = 'D',
-	EXPECT_EXECUTE = 'E',
-	EXPECT_CLOSE = 'C',
-	EXPECT_SYNC = 'S',
-	EXPECT_COPY_END = 'c',		/* no answer; Syncs between the COPY and this
-								 * were none */
-	EXPECT_TERMINATE = 'X',		/* the end of the session */
+	EXPECT_PARSE = PqMsg_Parse,
+	EXPECT_BIND = PqMsg_Bind,
+	EXPECT_DESCRIBE = PqMsg_Describe,
+	EXPECT_EXECUTE = PqMsg_Execute,
+	EXPECT_CLOSE = PqMsg_Close,
+	EXPECT_SYNC = PqMsg_Sync,
+	EXPECT_COPY_END = PqMsg_CopyDone,	/* no answer; Syncs between the COPY
+										 * and this were none */
+	EXPECT_TERMINATE = PqMsg_Terminate, /* the end of the session */
 } ExpectKind;
 
 /* The receiver of the answer. */
@@ -375,6 +376,12 @@ pg_noreturn extern void relay_main(const GatewayStart *start);
 extern int	relay_connect(const ServerAddress *address);
 /* This node's own. */
 extern const ServerAddress relay_own_server;
+/*
+ * Sends a startup packet.  request: what follows the gateway's key, if that is
+ * to be given; parameters: of the client.
+ */
+extern void send_startup_packet(Stream *stream, const char *user, const char *database, const char *request,
+								const char *parameters, size_t parameters_len);
 /* Takes over a socket that listens, of which the handler accepts. */
 extern void relay_listen(int fd, const StreamHandler *handler);
 /* Gives a cancel request to the process that has the client. */
@@ -432,7 +439,7 @@ extern void send_columns_question(Backend *backend, PreparedText *text);
 /*
  * Passes one message on to the client's backend; false if it isn't complete.
  */
-extern bool client_forward(Client *client, char type, uint32 len);
+extern bool client_forward(Client *client, const Message *message);
 extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
@@ -445,7 +452,7 @@ extern void client_visit_statements(const Client *client,
  * of ours, palloc'd; NULL if it has none of ours.  unnamed: the message is
  * about the statement without a name.
  */
-extern StringInfo client_own_names(const Client *client, bool unnamed, const char *payload, size_t len);
+extern StringInfo client_own_names(const Client *client, bool unnamed, const Message *report);
 /* Drops those that have a name, as DEALLOCATE ALL does. */
 extern void client_deallocate(Client *client);
 
@@ -500,7 +507,7 @@ extern void backend_route_told(Backend *backend, const char *described);
 extern void backend_restored(Backend *backend);
 /* Answers a server's Authentication message, given its payload. */
 extern void session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user,
-								 const char *payload);
+								 const Message *message);
 typedef enum TextState
 {
 	TEXT_UNKNOWN,
@@ -610,7 +617,7 @@ extern bool turn_may_answer(Backend *backend);
  * statement; then the client gets no answer, and the statement runs on this
  * server.
  */
-extern bool turn_refused(Backend *backend, const char *payload, size_t len);
+extern bool turn_refused(Backend *backend, const Message *error);
 /* The statement of backend->client has been answered. */
 extern void turn_end(Backend *backend);
 /* The client has gone; false if the backend does nothing for others. */
@@ -647,7 +654,7 @@ extern RouteVerdict block_route(Client *client);
  * if it must wait, ROUTE_TAKEN if the client's state has changed, else it must
  * be passed on.
  */
-extern RouteVerdict block_next(Client *client, char type, uint32 len);
+extern RouteVerdict block_next(Client *client, const Message *message);
 /* Whether nothing of the client's is passed on before it has been answered. */
 extern bool block_waits(const Client *client);
 /* That message has been passed on. */
@@ -697,7 +704,7 @@ extern bool prepared_text_is_old(const PreparedText *text);
  * A session has said which columns the text returns: a RowDescription, or
  * NoData.  Returns whether clients know the same ones.
  */
-extern bool prepared_text_described(PreparedText *text, const char *payload, size_t len);
+extern bool prepared_text_described(PreparedText *text, const Message *description);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
 extern void prepared_text_name(const PreparedText *text, char *name);
@@ -767,9 +774,8 @@ typedef struct Unit
  */
 extern bool unit_scan(Client *client, Unit *unit);
 extern void unit_free(Unit *unit);
-/* Calls report for each message of some units, with its payload and end. */
-extern void unit_walk(const char *data, size_t len, void (*report) (Client *, char, const char *, const char *),
-					  Client *client);
+/* Calls report for each message of some units. */
+extern void unit_walk(const char *data, size_t len, void (*report) (Client *, const Message *), Client *client);
 /*
  * The client, without a backend, has sent the start of a statement: requests a
  * session of the node that has its rows, if known.
@@ -782,7 +788,7 @@ extern void route_forget_shape(Client *client);
 /*
  * The client's query goes to its own session, which may be asked for a route.
  */
-extern void route_ask_by_query(Client *client);
+extern void route_ask_by_query(Client *client, const Message *query);
 /* Whether the text's route must be requested. */
 extern bool route_is_wanted(const PreparedText *text);
 /* A session is about to be asked for it. */
@@ -795,30 +801,5 @@ extern void route_learn(PreparedText *text, const char *described, const char *q
 extern void route_free(PreparedText *text);
 /* A session of another node could not run the text. */
 extern void route_refused(PreparedText *text);
-
-/*
- * gateway_message.c: appends text with its zero byte, or data in hexadecimal
- * digits.
- */
-extern void packet_string(StringInfo packet, const char *text);
-extern void packet_hex(StringInfo packet, const void *data, size_t len);
-/*
- * Sends a startup packet.  request: what follows the gateway's key, if that is
- * to be given; parameters: of the client.
- */
-extern void send_startup_packet(Stream *stream, const char *user, const char *database, const char *request,
-								const char *parameters, size_t parameters_len);
-/*
- * Takes the next message of a server during login from the stream; NULL if it
- * isn't complete.  The payload, palloc'd, is followed by a zero byte.
- */
-extern char *take_login_message(Stream *stream, char *type, size_t *len);
-/* A field of an ErrorResponse; NULL if it has none of this code. */
-extern const char *error_field(const char *payload, size_t len, char code);
-/* ErrorResponse's payload, palloc'd. */
-extern StringInfo error_payload(const char *severity, const ErrorData *error);
-/* The ErrorResponse of a server, with severity FATAL. */
-extern StringInfo error_payload_fatal(const char *payload, size_t len);
-extern StringInfo error_payload_text(const char *severity, int sqlstate, const char *message);
 
 #endif							/* CITUS_GATEWAY_RELAY_H */

@@ -58,20 +58,6 @@ typedef struct Route
 	RouteShard	shards[FLEXIBLE_ARRAY_MEMBER];
 } Route;
 
-/* The client's messages up to a Sync, as far as they have been read. */
-typedef struct Segment
-{
-	const char *next;
-	const char *end;
-} Segment;
-
-typedef struct Message
-{
-	char		type;
-	const char *payload;
-	const char *end;
-} Message;
-
 /*
  * Whether a text's route is still valid.  After DDL, its names may mean a
  * local table.
@@ -188,86 +174,70 @@ route_learn(PreparedText *text, const char *described, const char *query)
 		route_free(text);
 }
 
-static uint32
-get_number(const char *data, int size)
-{
-	uint32		four;
-	uint16		two;
-
-	if (size == 2)
-	{
-		memcpy(&two, data, 2);
-		return pg_ntoh16(two);
-	}
-	memcpy(&four, data, 4);
-	return pg_ntoh32(four);
-}
-
-/* The next message, if it is complete. */
+/* The next of the values in Bind; *len is negative if it is null. */
 static bool
-read_message(Segment *segment, Message *message)
+read_value(MessageReader *bind, const char **value, int *len)
 {
-	uint32		len;
+	uint32		size;
 
-	if (segment->end - segment->next < 5)
+	if (!message_read_uint32(bind, &size) || (int32) size > bind->end - bind->next)
 		return false;
-	len = get_number(segment->next + 1, 4);
-	if (len < 4 || segment->end - segment->next < (ptrdiff_t) len + 1)
-		return false;
-	message->type = segment->next[0];
-	message->payload = segment->next + 5;
-	message->end = segment->next + len + 1;
-	segment->next = message->end;
+	*len = (int32) size;
+	*value = bind->next;
+	bind->next += Max(*len, 0);
 	return true;
 }
 
-/* Skips a string of a message; NULL if it has no end there. */
-static const char *
-behind_string(const char *string, const char *end)
-{
-	const char *zero = string < end ? memchr(string, '\0', end - string) : NULL;
-
-	return zero ? zero + 1 : NULL;
-}
-
 /*
- * Finds a parameter's value in Bind, after the names; false if it is null, or
+ * Finds a parameter's value in Bind, behind the names; false if it is null, or
  * the message is invalid.
  */
 static bool
-bound_value(const char *p, const char *end, int wanted, bool *binary, const char **value, int *len)
+bound_value(MessageReader bind, int wanted, bool *binary, const char **value, int *len)
 {
-	int			nformats;
-	int			nvalues;
-	const char *formats;
+	uint16		nformats;
+	uint16		nvalues;
+	uint16		format = 0;
 
-	if (end - p < 2)
+	if (!message_read_uint16(&bind, &nformats))
 		return false;
-	nformats = get_number(p, 2);
-	formats = p + 2;
-	if (end - formats < 2 * nformats + 2)
-		return false;
-	p = formats + 2 * nformats;
-	nvalues = get_number(p, 2);
-	p += 2;
-	if (wanted >= nvalues || (nformats > 1 && wanted >= nformats))
-		return false;
-	*binary = nformats > 0 && get_number(formats + 2 * (nformats == 1 ? 0 : wanted), 2) != 0;
-	for (int i = 0;; i++)
+	for (int i = 0; i < nformats; i++)
 	{
-		if (end - p < 4)
+		uint16		read;
+
+		if (!message_read_uint16(&bind, &read))
 			return false;
-		*len = (int32) get_number(p, 4);
-		p += 4;
-		if (*len > end - p)
-			return false;
-		if (i == wanted)
-		{
-			*value = p;
-			return *len >= 0;
-		}
-		p += Max(*len, 0);
+		if (nformats == 1 || i == wanted)
+			format = read;
 	}
+	if (!message_read_uint16(&bind, &nvalues) || wanted >= nvalues || (nformats > 1 && wanted >= nformats))
+		return false;
+	*binary = format != 0;
+	*len = -1;
+	for (int i = 0; i <= wanted; i++)
+		if (!read_value(&bind, value, len))
+			return false;
+	return *len >= 0;
+}
+
+/* The number in a binary value, in the network's order. */
+static bool
+read_binary(const char *value, int len, int64 *number)
+{
+	MessageReader reader = {value, value + len};
+	uint16		two;
+	uint32		high;
+	uint32		low;
+
+	if (len == 2 && message_read_uint16(&reader, &two))
+		*number = (int16) two;
+	else if (message_read_uint32(&reader, &high) && len == 4)
+		*number = (int32) high;
+	else if (len == 8 && message_read_uint32(&reader, &low))
+		*number = (int64) (((uint64) high << 32) | low);
+	else
+		return false;
+	return true;
 }
 
 /*
@@ -280,15 +250,7 @@ read_integer(const char *value, int len, bool binary, int size, int64 *number)
 	char	   *end;
 
 	if (binary)
-	{
-		if (len != size)
-			return false;
-		if (size == 8)
-			*number = (int64) (((uint64) get_number(value, 4) << 32) | get_number(value + 4, 4));
-		else
-			*number = size == 4 ? (int32) get_number(value, 4) : (int16) get_number(value, 2);
-		return true;
-	}
+		return len == size && read_binary(value, len, number);
 	if (len < 1 || len >= sizeof(text) || strspn(value, "-0123456789") < len)
 		return false;
 	memcpy(text, value, len);
@@ -368,13 +330,12 @@ has_route(PreparedText *text, UnroutedReason *why)
 
 /*
  * The server for a Bind, which counts as a use of its text; its length is 0 if
- * that is our own.  NULL if it isn't known.  rest: the message after the
- * names.
+ * that is our own.  NULL if it isn't known.  values: Bind after the names.
  */
 static const ServerAddress *
-server_of_values(PreparedText *text, const char *rest, const char *end, UnroutedReason *why)
+server_of_values(PreparedText *text, MessageReader values, UnroutedReason *why)
 {
-	const char *value;
+	const char *value = NULL;
 	bool		binary;
 	int32		hash;
 	int			len;
@@ -382,7 +343,7 @@ server_of_values(PreparedText *text, const char *rest, const char *end, Unrouted
 	if (!has_route(text, why))
 		return NULL;
 	*why = UNROUTED_VALUE;
-	if (!bound_value(rest, end, text->route->param, &binary, &value, &len) ||
+	if (!bound_value(values, text->route->param, &binary, &value, &len) ||
 		!hash_of_value(text->route->type, value, len, binary, &hash))
 		return NULL;
 	*why = UNROUTED_HERE;
@@ -397,12 +358,13 @@ static const ServerAddress *
 server_of_bind(Client *client, const Message *bind, const char *parsed_name, PreparedText *parsed,
 			   PreparedText **found, UnroutedReason *why)
 {
-	const char *statement = behind_string(bind->payload, bind->end);
-	const char *rest = statement ? behind_string(statement, bind->end) : NULL;
+	MessageReader fields = message_fields(bind);
+	const char *portal = message_read_string(&fields);
+	const char *statement = portal ? message_read_string(&fields) : NULL;
 	const ServerAddress *server;
 	PreparedText *text;
 
-	if (rest == NULL || bind->payload[0] != '\0')
+	if (statement == NULL || portal[0] != '\0')
 		return NULL;
 	if (parsed_name != NULL && strcmp(parsed_name, statement) == 0)
 		text = parsed;
@@ -410,7 +372,7 @@ server_of_bind(Client *client, const Message *bind, const char *parsed_name, Pre
 		text = client_statement(client, statement);
 	if (text == NULL)
 		return NULL;
-	server = server_of_values(text, rest, bind->end, why);
+	server = server_of_values(text, fields, why);
 	*found = text;
 	return server != NULL && server->len > 0 ? server : NULL;
 }
@@ -422,11 +384,21 @@ server_of_bind(Client *client, const Message *bind, const char *parsed_name, Pre
 static PreparedText *
 parsed_text(Client *client, const Message *parse)
 {
-	const char *body = behind_string(parse->payload, parse->end);
+	MessageReader fields = message_fields(parse);
+	const char *name = message_read_string(&fields);
 
-	if (body == NULL || (parse->payload[0] != '\0' && client_statement(client, parse->payload) != NULL))
+	if (name == NULL || (name[0] != '\0' && client_statement(client, name) != NULL))
 		return NULL;
-	return prepared_text_get(client, 0, body, parse->end - body);
+	return prepared_text_get(client, 0, fields.next, fields.end - fields.next);
+}
+
+/* Describe or Close, of the portal without a name; Execute of it. */
+static bool
+is_of_unnamed_portal(const Message *message)
+{
+	if (message->type == PqMsg_Execute)
+		return message->len > 0 && message->payload[0] == '\0';
+	return message->len == 2 && message->payload[0] == NAMED_PORTAL;
 }
 
 /*
@@ -434,32 +406,32 @@ parsed_text(Client *client, const Message *parse)
  * are missing, and the client doesn't wait for an answer before it sends them.
  */
 static bool
-is_one_statement(Segment *segment, bool *incomplete)
+is_one_statement(MessageReader *reader, bool *incomplete)
 {
 	Message		message;
 	bool		executed = false;
 	bool		flushed = false;
 
-	while (read_message(segment, &message))
+	while (message_read(reader, &message))
 	{
 		switch (message.type)
 		{
-			case 'D':
-				if (executed || message.end - message.payload != 2 || message.payload[0] != 'P')
+			case PqMsg_Describe:
+				if (executed || !is_of_unnamed_portal(&message))
 					return false;
 				break;
-			case 'E':
-				if (executed || message.payload == message.end || message.payload[0] != '\0')
+			case PqMsg_Execute:
+				if (executed || !is_of_unnamed_portal(&message))
 					return false;
 				executed = true;
 				break;
-			case 'H':
-				if (message.end != message.payload)
+			case PqMsg_Flush:
+				if (message.len > 0)
 					return false;
 				flushed = true;
 				break;
-			case 'S':
-				return executed && message.end == message.payload;
+			case PqMsg_Sync:
+				return executed && message.len == 0;
 			default:
 				return false;
 		}
@@ -477,11 +449,9 @@ route_forget_shape(Client *client)
 }
 
 void
-route_ask_by_query(Client *client)
+route_ask_by_query(Client *client, const Message *query)
 {
 	Backend    *backend = client->backend;
-	const ByteQueue *in = &client->stream.in;
-
 	QueryShape	shape;
 	PreparedText *text;
 
@@ -489,7 +459,7 @@ route_ask_by_query(Client *client)
 		return;
 
 	/* another query may have replaced it in between */
-	text = query_shape_get(client, in->data + in->start + 5, &shape);
+	text = message_is_string(query) ? query_shape_get(client, query->payload, &shape) : NULL;
 	if (text != client->shape)
 		route_forget_shape(client);
 	if (text != NULL)
@@ -502,7 +472,7 @@ route_ask_by_query(Client *client)
 	{
 		route_asks(client->shape);
 		backend->asking = client->shape;
-		backend->asking_query = gateway_strdup(in->data + in->start + 5);
+		backend->asking_query = gateway_strdup(query->payload);
 	}
 	client->shape = NULL;
 }
@@ -554,44 +524,53 @@ keep_shape(Client *client, PreparedText *text)
 		prepared_text_release(text);
 }
 
+/* Routes the client's messages up to next, if the node can be reached. */
+static bool
+send_to_node(Client *client, PreparedText *text, const ServerAddress *server, const char *next)
+{
+	Pool	   *pool = pool_find_node(client->pool, server);
+
+	if (!pool_works(pool))
+		return false;
+	client->routed_len = next - message_reader(&client->stream.in).next;
+	take_route(client, text, pool);
+	return true;
+}
+
 /* The same for a query of the simple protocol. */
 static RouteVerdict
-route_query(Client *client)
+route_query(Client *client, const Message *query)
 {
-	const ByteQueue *in = &client->stream.in;
-	Segment		segment = {in->data + in->start, in->data + in->end};
-	uint32		len = get_number(segment.next + 1, 4);
 	const ServerAddress *server;
 	QueryShape	shape;
 	UnroutedReason why;
 	PreparedText *text;
-	Message		query;
-	Pool	   *pool;
 
-	if (len >= MAX_SHARED)
+	if (query->len >= MAX_SHARED)
 		return route_none(UNROUTED_FORM);
-	if (!read_message(&segment, &query))
+	if (!message_is_whole(query))
 		return ROUTE_INCOMPLETE;
-	if (behind_string(query.payload, query.end) != query.end ||
-		(text = query_shape_get(client, query.payload, &shape)) == NULL)
+	if (!message_is_string(query) || (text = query_shape_get(client, query->payload, &shape)) == NULL)
 		return route_none(UNROUTED_FORM);
 	server = server_of_query(text, &shape, &why);
-	if (server != NULL && server->len > 0 && pool_works(pool = pool_find_node(client->pool, server)))
+	if (server != NULL && server->len > 0)
 	{
-		client->routed_len = segment.next - (in->data + in->start);
-		take_route(client, text, pool);
-		prepared_text_release(text);
-		return ROUTE_TAKEN;
+		if (send_to_node(client, text, server, query->payload + query->len))
+		{
+			prepared_text_release(text);
+			return ROUTE_TAKEN;
+		}
+		why = UNROUTED_UNREACHABLE;
 	}
 	keep_shape(client, text);
-	return route_none(server != NULL && server->len > 0 ? UNROUTED_UNREACHABLE : why);
+	return route_none(why);
 }
 
 RouteVerdict
 route_statement(Client *client)
 {
 	const ByteQueue *in = &client->stream.in;
-	Segment		segment = {in->data + in->start, in->data + in->end};
+	MessageReader reader = message_reader(in);
 	PreparedText *parsed = NULL;
 	const char *parsed_name = NULL;
 	const ServerAddress *server = NULL;
@@ -599,35 +578,30 @@ route_statement(Client *client)
 	PreparedText *text = NULL;
 	UnroutedReason why = UNROUTED_FORM;
 	bool		incomplete = false;
-	Message		message;
-	Pool	   *pool;
+	Message		message = {0};
 
 	if (gateway_node_pool_size == 0)
 		return ROUTE_NONE;
-	if (segment.next[0] == 'Q')
-		return route_query(client);
-	if ((segment.next[0] != 'P' && segment.next[0] != 'B') || !read_message(&segment, &message))
+	if (message_peek(in, &message) && message.type == PqMsg_Query)
+		return route_query(client, &message);
+	if ((message.type != PqMsg_Parse && message.type != PqMsg_Bind) || !message_read(&reader, &message))
 		return route_none(UNROUTED_FORM);
-	if (message.type == 'P')
+	if (message.type == PqMsg_Parse)
 	{
 		parsed = parsed_text(client, &message);
 		parsed_name = message.payload;
-		if (parsed == NULL || !read_message(&segment, &message))
+		if (parsed == NULL || !message_read(&reader, &message))
 			message.type = 0;
 	}
-	if (message.type == 'B')
+	if (message.type == PqMsg_Bind)
 		server = server_of_bind(client, &message, parsed_name, parsed, &text, &why);
 	if (server != NULL)
 	{
 		why = UNROUTED_FORM;
-		if (!is_one_statement(&segment, &incomplete))
+		if (!is_one_statement(&reader, &incomplete))
 			verdict = incomplete && queue_length(in) < MAX_SEGMENT && client_holds(client) ? ROUTE_INCOMPLETE : ROUTE_NONE;
-		else if (pool_works(pool = pool_find_node(client->pool, server)))
-		{
-			client->routed_len = segment.next - (in->data + in->start);
-			take_route(client, text, pool);
+		else if (send_to_node(client, text, server, reader.next))
 			verdict = ROUTE_TAKEN;
-		}
 		else
 			why = UNROUTED_UNREACHABLE;
 	}
@@ -718,16 +692,16 @@ scan_server(Unit *unit, PreparedText *text, const ServerAddress *server)
 static void
 scan_query_unit(UnitScan *scan, const Message *query)
 {
-	TextControl control = text_control(query->payload, query->end - query->payload);
+	TextControl control = text_control(query->payload, query->len);
 	PreparedText *text = NULL;
 	QueryShape	shape;
 
-	if (behind_string(query->payload, query->end) != query->end)
+	if (!message_is_string(query))
 	{
 		scan->unit->anywhere = false;
 		return;
 	}
-	if (control == CONTROL_NONE && query->end - query->payload < MAX_SHARED)
+	if (control == CONTROL_NONE && query->len < MAX_SHARED)
 		text = query_shape_get(scan->client, query->payload, &shape);
 	scan_statement(scan, control, query->payload, text);
 	if (text == NULL)
@@ -752,10 +726,10 @@ scan_named(UnitScan *scan, const Message *message)
 {
 	const PreparedText *text;
 
-	scan->odd |= message->end - message->payload != 2 || message->payload[0] != 'P';
-	if (behind_string(message->payload, message->end) != message->end)
+	scan->odd |= !is_of_unnamed_portal(message);
+	if (!message_is_string(message))
 		scan->unit->anywhere = false;
-	else if (message->type == 'D' && message->payload[0] == 'S')
+	else if (message->type == PqMsg_Describe && message->payload[0] == NAMED_STATEMENT)
 	{
 		text = scanned_text(scan, message->payload + 1);
 		scan->unit->anywhere &= text != NULL && (text->control != CONTROL_NONE || text_is_anywhere(scan, text));
@@ -765,11 +739,12 @@ scan_named(UnitScan *scan, const Message *message)
 static void
 scan_bind(UnitScan *scan, const Message *bind)
 {
-	const char *statement = behind_string(bind->payload, bind->end);
-	const char *rest = statement ? behind_string(statement, bind->end) : NULL;
-	PreparedText *text = rest ? scanned_text(scan, statement) : NULL;
+	MessageReader fields = message_fields(bind);
+	const char *portal = message_read_string(&fields);
+	const char *statement = portal ? message_read_string(&fields) : NULL;
+	PreparedText *text = statement ? scanned_text(scan, statement) : NULL;
 
-	scan->odd |= bind->payload[0] != '\0';
+	scan->odd |= portal == NULL || portal[0] != '\0';
 	if (text == NULL)
 	{
 		scan->unit->anywhere = false;
@@ -777,7 +752,7 @@ scan_bind(UnitScan *scan, const Message *bind)
 	}
 	scan_statement(scan, text->control, text->body + text->body_parse, text);
 	if (text->control == CONTROL_NONE)
-		scan_server(scan->unit, text, server_of_values(text, rest, bind->end, &scan->unit->why));
+		scan_server(scan->unit, text, server_of_values(text, fields, &scan->unit->why));
 }
 
 static void
@@ -803,28 +778,28 @@ scan_message(UnitScan *scan, const Message *message)
 	scan->nmessages++;
 	switch (message->type)
 	{
-		case 'Q':
+		case PqMsg_Query:
 			/* after an error it is skipped, and ends nothing */
 			scan->unit->anywhere &= scan->nmessages == 1;
 			scan_query_unit(scan, message);
 			break;
-		case 'P':
+		case PqMsg_Parse:
 			scan_parse(scan, message);
 			break;
-		case 'B':
+		case PqMsg_Bind:
 			scan_bind(scan, message);
 			break;
-		case 'H':
-		case 'S':
-			scan->flushed |= message->type == 'H';
-			scan->unit->anywhere &= message->end == message->payload;
+		case PqMsg_Flush:
+		case PqMsg_Sync:
+			scan->flushed |= message->type == PqMsg_Flush;
+			scan->unit->anywhere &= message->len == 0;
 			break;
-		case 'D':
-		case 'C':
+		case PqMsg_Describe:
+		case PqMsg_Close:
 			scan_named(scan, message);
 			break;
-		case 'E':
-			scan->odd |= message->payload == message->end || message->payload[0] != '\0';
+		case PqMsg_Execute:
+			scan->odd |= !is_of_unnamed_portal(message);
 			scan->nexecuted++;
 			break;
 		default:
@@ -833,51 +808,78 @@ scan_message(UnitScan *scan, const Message *message)
 	}
 }
 
+/* The types of the messages of a unit that is nothing but a BEGIN. */
+static const char *const begin_units[] = {
+	(const char[]) {PqMsg_Query, '\0'},
+	(const char[]) {PqMsg_Parse, PqMsg_Bind, PqMsg_Execute, PqMsg_Sync, '\0'},
+	(const char[]) {PqMsg_Parse, PqMsg_Bind, PqMsg_Describe, PqMsg_Execute, PqMsg_Sync, '\0'},
+	(const char[]) {PqMsg_Bind, PqMsg_Execute, PqMsg_Sync, '\0'},
+	(const char[]) {PqMsg_Bind, PqMsg_Describe, PqMsg_Execute, PqMsg_Sync, '\0'},
+};
+
+/* Those of one that only prepares a text. */
+static const char *const parsing_units[] = {
+	(const char[]) {PqMsg_Parse, PqMsg_Sync, '\0'},
+};
+
 /*
- * Whether the complete unit consists of messages of these types (given as a
- * string with a space after each), without unusual ones.
+ * Whether the complete unit consists of messages of one of n lists of types,
+ * without unusual ones.
  */
 static bool
-unit_is(const UnitScan *scan, const char *types)
+unit_is(const UnitScan *scan, const char *const *lists, int n)
 {
-	char		word[sizeof(scan->types) + 2];
-
-	snprintf(word, sizeof(word), " %s ", scan->types);
-	return scan->unit->len > 0 && scan->unit->anywhere && !scan->odd && scan->nmessages < lengthof(scan->types) &&
-		strstr(types, word) != NULL;
+	if (scan->unit->len == 0 || !scan->unit->anywhere || scan->odd || scan->nmessages >= lengthof(scan->types))
+		return false;
+	for (int i = 0; i < n; i++)
+		if (strcmp(scan->types, lists[i]) == 0)
+			return true;
+	return false;
 }
 
 static bool
 ends_unit(char type)
 {
-	return type != '\0' && strchr("QSFXdcf", type) != NULL;
+	switch (type)
+	{
+		case PqMsg_Query:
+		case PqMsg_Sync:
+		case PqMsg_FunctionCall:
+		case PqMsg_Terminate:
+		case PqMsg_CopyData:
+		case PqMsg_CopyDone:
+		case PqMsg_CopyFail:
+			return true;
+		default:
+			return false;
+	}
 }
 
 bool
 unit_scan(Client *client, Unit *unit)
 {
 	const ByteQueue *in = &client->stream.in;
-	Segment		segment = {in->data + in->start, in->data + in->end};
+	MessageReader reader = message_reader(in);
 	UnitScan	scan = {.client = client,.unit = unit};
 	Message		message = {0};
 
 	memset(unit, 0, sizeof(*unit));
 	unit->anywhere = true;
 	unit->why = UNROUTED_FORM;
-	while (!ends_unit(message.type) && read_message(&segment, &message))
+	while (!ends_unit(message.type) && message_read(&reader, &message))
 		scan_message(&scan, &message);
 	if (ends_unit(message.type))
-		unit->len = segment.next - (in->data + in->start);
+		unit->len = reader.next - (in->data + in->start);
 	else
 		unit->anywhere = false;
 	unit->ends = scan.ended;
 
 	/* a COMMIT that a later unit executes would not be recognized */
-	if (scan.ended && scan.types[0] != 'Q' && (scan.odd || scan.nexecuted < scan.nstatements))
+	if (scan.ended && scan.types[0] != PqMsg_Query && (scan.odd || scan.nexecuted < scan.nstatements))
 		unit->anywhere = false;
-	if (!unit_is(&scan, " Q PBES PBDES BES BDES "))
+	if (!unit_is(&scan, begin_units, lengthof(begin_units)))
 		unit->begin = NULL;
-	unit->only_parses = unit_is(&scan, " PS ");
+	unit->only_parses = unit_is(&scan, parsing_units, lengthof(parsing_units));
 	for (int i = 0; i < scan.ntexts; i++)
 		prepared_text_release(scan.texts[i]);
 	return unit->len > 0 || scan.flushed || queue_length(in) >= MAX_SEGMENT;
@@ -892,11 +894,11 @@ unit_free(Unit *unit)
 }
 
 void
-unit_walk(const char *data, size_t len, void (*report) (Client *, char, const char *, const char *), Client *client)
+unit_walk(const char *data, size_t len, void (*report) (Client *, const Message *), Client *client)
 {
-	Segment		segment = {data, data + len};
+	MessageReader reader = {data, data + len};
 	Message		message;
 
-	while (read_message(&segment, &message))
-		report(client, message.type, message.payload, message.end);
+	while (message_read(&reader, &message))
+		report(client, &message);
 }

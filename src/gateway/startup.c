@@ -71,7 +71,7 @@ negotiate_version(Client *client, uint32 version, List *unknown)
 	appendBinaryStringInfo(&message, (char *) &number, 4);
 	foreach(cell, unknown)
 		appendBinaryStringInfo(&message, lfirst(cell), strlen(lfirst(cell)) + 1);
-	stream_put_message(&client->stream, 'v', message.data, message.len);
+	stream_put_message(&client->stream, PqMsg_NegotiateProtocolVersion, message.data, message.len);
 }
 
 static void

@@ -127,10 +127,8 @@ drop_told_names(Backend *backend)
 
 	foreach(cell, backend->told_names)
 	{
-		char	   *named = psprintf("S%s", (char *) lfirst(cell));
-
 		expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
-		stream_put_message(&backend->stream, 'C', named, strlen(named) + 1);
+		message_put_named(&backend->stream, PqMsg_Close, NAMED_STATEMENT, lfirst(cell));
 	}
 	statement_names_free(backend);
 }
@@ -167,7 +165,7 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 	List	   *meant;
 	ListCell   *cell;
 
-	if (backend->pool->address.len > 0 || client->in_copy || backend->skipping || backend->transaction == 'E' ||
+	if (backend->pool->address.len > 0 || client->in_copy || backend->skipping || backend->transaction == TRANSACTION_FAILED ||
 		(text != NULL && backend->told_text == text->id && backend->told_version == client->names_version))
 		return true;
 	meant = meant_names(client, sql);
@@ -176,7 +174,7 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 	if (expect_head(backend) != NULL)
 	{
 		/* what has not been answered may change the names */
-		stream_put_message(&backend->stream, 'H', NULL, 0);
+		message_put_empty(&backend->stream, PqMsg_Flush);
 		backend->checking = true;
 		return false;
 	}
@@ -188,7 +186,7 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 	{
 		/* if one of them can't be prepared, that is no error of the text */
 		expect_push(backend, EXPECT_SYNC, READER_SETTING);
-		stream_put_message(&backend->stream, 'S', NULL, 0);
+		message_put_empty(&backend->stream, PqMsg_Sync);
 	}
 	if (text != NULL)
 	{
@@ -201,9 +199,9 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 void
 statement_names_forget(Backend *backend)
 {
-	if (backend->told_names == NIL || backend->transaction != 'I' || expect_head(backend) != NULL)
+	if (backend->told_names == NIL || backend->transaction != TRANSACTION_NONE || expect_head(backend) != NULL)
 		return;
 	drop_told_names(backend);
 	expect_push(backend, EXPECT_SYNC, READER_QUIET);
-	stream_put_message(&backend->stream, 'S', NULL, 0);
+	message_put_empty(&backend->stream, PqMsg_Sync);
 }

@@ -219,15 +219,16 @@ static void
 tell_failure(Tunnel *tunnel, const ErrorData *error)
 {
 	StringInfo	payload = error_payload("FATAL", error);
-	uint32		len = pg_hton32(payload->len + 4);
 
 	if (tunnel->entrance && !tunnel->answered)
-		stream_put_message(&tunnel->end->stream, 'E', payload->data, payload->len);
+		stream_put_message(&tunnel->end->stream, PqMsg_ErrorResponse, payload->data, payload->len);
 	else if (tunnel->wish != NULL)
 	{
-		link_send_bytes(&tunnel->channel, "E", 1);
-		link_send_bytes(&tunnel->channel, &len, sizeof(len));
-		link_send_bytes(&tunnel->channel, payload->data, payload->len);
+		ByteQueue	error_message = {0};
+
+		message_keep(&error_message, &(Message) {PqMsg_ErrorResponse, payload->len, payload->data});
+		link_send_bytes(&tunnel->channel, error_message.data, queue_length(&error_message));
+		queue_free(&error_message);
 	}
 }
 
@@ -516,40 +517,29 @@ begin_session(Tunnel *tunnel)
 	set_tunnel_state(tunnel, TUNNEL_CONNECTING);
 }
 
-static void
-keep_greeting(Tunnel *tunnel, char type, const char *payload, size_t len)
-{
-	uint32		length = pg_hton32((uint32) len + 4);
-
-	queue_put(&tunnel->greeting, &type, 1);
-	queue_put(&tunnel->greeting, &length, sizeof(length));
-	queue_put(&tunnel->greeting, payload, len);
-}
-
 /*
  * Handles one message of the server; returns whether it is the last before
  * bytes are passed on.
  */
 static bool
-take_session_message(Tunnel *tunnel, char type, const char *payload, size_t len)
+take_session_message(Tunnel *tunnel, const Message *message)
 {
-	uint32		request = AUTH_REQ_OK;
+	MessageReader fields = message_fields(message);
+	uint32		request;
 
-	if (type == 'R' && len >= 4)
-		memcpy(&request, payload, 4);
-	if (type == 'R' && pg_ntoh32(request) != AUTH_REQ_OK)
+	if (message->type == PqMsg_AuthenticationRequest && message_read_uint32(&fields, &request) && request != AUTH_REQ_OK)
 	{
-		session_authenticate(&tunnel->end->stream, &tunnel->scram, &tunnel->wish->key, tunnel->wish->user, payload);
+		session_authenticate(&tunnel->end->stream, &tunnel->scram, &tunnel->wish->key, tunnel->wish->user, message);
 		return false;
 	}
-	if (type == 'K' && len == 8)
+	if (message->type == PqMsg_BackendKeyData && message->len == sizeof(tunnel->pid) + sizeof(tunnel->key))
 	{
-		memcpy(&tunnel->pid, payload, 4);
-		memcpy(&tunnel->key, payload + 4, 4);
+		memcpy(&tunnel->pid, message->payload, sizeof(tunnel->pid));
+		memcpy(&tunnel->key, message->payload + sizeof(tunnel->pid), sizeof(tunnel->key));
 		link_send_key(&tunnel->channel, tunnel->pid, tunnel->key);
 	}
-	keep_greeting(tunnel, type, payload, len);
-	return type == 'Z' || type == 'E';
+	message_keep(&tunnel->greeting, message);
+	return message->type == PqMsg_ReadyForQuery || message->type == PqMsg_ErrorResponse;
 }
 
 static void
@@ -557,12 +547,10 @@ log_session_in(Tunnel *tunnel)
 {
 	Stream	   *stream = &tunnel->end->stream;
 	bool		through = stream->ended;
-	char	   *payload;
-	char		type;
-	size_t		len;
+	Message		message;
 
-	while ((payload = take_login_message(stream, &type, &len)) != NULL)
-		if ((through = take_session_message(tunnel, type, payload, len)))
+	while (message_take(stream, &message))
+		if ((through = take_session_message(tunnel, &message)))
 			break;
 	if (!through && !stream->ended)
 		return;

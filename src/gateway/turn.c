@@ -159,8 +159,8 @@ turn_again(Client *client)
 	bool		cancelled = client->cancelled;
 
 	/* a Parse has given its name */
-	if (copy[0] == 'P')
-		client_set_statement(client, copy + 5, NULL);
+	if (copy[0] == PqMsg_Parse)
+		client_set_statement(client, copy + MESSAGE_HEAD, NULL);
 	stream_unread(&client->stream, copy, client->routed_len);
 	gateway_stats->resent++;
 	turn_forget(client);
@@ -228,7 +228,7 @@ turn_end(Backend *backend)
 		client_show_idle(client);
 	}
 	backend->client = NULL;
-	if (backend->transaction != 'I')
+	if (backend->transaction != TRANSACTION_NONE)
 	{
 		Pool	   *pool = backend->pool;
 
@@ -254,28 +254,16 @@ turn_end(Backend *backend)
 static bool
 answer_is_whole(const ByteQueue *in, bool *cancelled)
 {
-	const char *data = in->data + in->start;
-	size_t		left = queue_length(in);
+	MessageReader reader = message_reader(in);
+	Message		message;
 
 	*cancelled = false;
-	while (left >= 5)
+	while (message_read(&reader, &message))
 	{
-		uint32		len;
-
-		memcpy(&len, data + 1, 4);
-		len = pg_ntoh32(len);
-		if (left < (size_t) len + 1 || len < 4)
-			break;
-		if (data[0] == 'E')
-		{
-			const char *code = error_field(data + 5, len - 4, 'C');
-
-			*cancelled = code != NULL && strcmp(code, unpack_sql_state(ERRCODE_QUERY_CANCELED)) == 0;
-		}
-		if (data[0] == 'Z')
+		if (message.type == PqMsg_ErrorResponse)
+			*cancelled = error_has_state(&message, ERRCODE_QUERY_CANCELED);
+		if (message.type == PqMsg_ReadyForQuery)
 			return true;
-		data += len + 1;
-		left -= len + 1;
 	}
 	return false;
 }
@@ -300,11 +288,11 @@ turn_may_answer(Backend *backend)
 }
 
 bool
-turn_refused(Backend *backend, const char *payload, size_t len)
+turn_refused(Backend *backend, const Message *error)
 {
 	static const char *const classes[] = {"42", "3F", "0A", "26"};
 	Client	   *client = backend->client;
-	const char *code = error_field(payload, len, 'C');
+	const char *code = error_field(error, PG_DIAG_SQLSTATE);
 
 	if (client == NULL || !client->routed_sent || backend->turn_bytes > 0 || code == NULL)
 		return false;
