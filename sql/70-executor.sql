@@ -68,6 +68,17 @@ CREATE FUNCTION citus_internal.row_places(type anyelement, images bytea[])
 COMMENT ON FUNCTION citus_internal.row_places(anyelement, bytea[]) IS
 	'where the rows of this node''s copy of a reference table are that have these images';
 
+-- Rows of tables that have columns of domains (src/executor/row_texts.c).
+CREATE FUNCTION citus_internal.rows_of_texts(type anyelement, texts text[])
+	RETURNS SETOF anyelement LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_rows_of_texts';
+COMMENT ON FUNCTION citus_internal.rows_of_texts(anyelement, text[]) IS
+	'the rows that a task writes, of the type of the first argument, which are not checked against domains';
+
+CREATE FUNCTION citus_internal.texts_of_row(of_row record)
+	RETURNS text[] LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_texts_of_row';
+COMMENT ON FUNCTION citus_internal.texts_of_row(record) IS
+	'a row as text, in the form that rows_of_texts reads';
+
 -- UPDATE and DELETE of rows of a partitioned table (src/planner/modify_text.c).
 CREATE FUNCTION citus_internal.shard_relation(shardid bigint)
 	RETURNS oid LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_relation';

@@ -30,6 +30,7 @@
 #include "executor/moved_rows.h"
 #include "executor/own_shard.h"
 #include "executor/reference_write.h"
+#include "executor/row_texts.h"
 #include "executor/scan_state.h"
 #include "executor/statement_snapshot.h"
 #include "planner/modify_plan.h"
@@ -176,6 +177,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 		reference_task_started(query_desc);
 		triggers_suppress(query_desc);
 	}
+	if (tag.kind != TAG_NONE && (query_desc->plannedstmt->commandType != CMD_SELECT || query_desc->plannedstmt->hasModifyingCTE))
+		row_texts_allow(query_desc->estate->es_query_cxt);
 	if (unlikely((tag.traits.flags & TASK_MOVES) != 0))
 	{
 		triggers_refuse_delete(query_desc);

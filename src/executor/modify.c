@@ -80,7 +80,6 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	init_merge_actions(state);
 	modify_check_begin(state);
 	modify_begin_pending(state);
-	modify_begin_updates(state);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		modify_late_begin(state);
 

@@ -98,9 +98,6 @@ typedef struct DistModifyState
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
 
-	bool	   *left_out;		/* for each column, whether an UPDATE sends a
-								 * null in its place; NULL: none */
-
 	RowImage   *image;			/* of rows of a reference table */
 	Datum	   *image_values;	/* work space, of a row */
 	bool	   *image_nulls;
@@ -145,6 +142,13 @@ extern TupleTableSlot *modify_next_input(DistModifyState *state);
 /* A row's columns; one of them, or the row itself for attribute number 0. */
 extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
 extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
+
+/*
+ * Whole rows that nodes return: the type in which they come, and a row of the
+ * table's type.
+ */
+extern Oid	modify_returned_row_type(DistModifyState *state);
+extern Datum modify_returned_row(DistModifyState *state, Datum value);
 
 /* Whether the n-th expression is true, not false or null. */
 extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);
@@ -213,9 +217,6 @@ extern void modify_check_end(DistModifyState *state);
  * reference table, what the row holds.
  */
 extern RowIdentity modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
-
-/* Sets state->left_out. */
-extern void modify_begin_updates(DistModifyState *state);
 
 /* A tuple for triggers; NULL if there are none. */
 extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);

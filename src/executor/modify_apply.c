@@ -35,6 +35,7 @@
 #include "catalog/node.h"
 #include "executor/modify.h"
 #include "executor/reference_write.h"
+#include "executor/row_texts.h"
 #include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "executor/upsert_rows.h"
@@ -129,6 +130,29 @@ set_array_param(DistModifyState *state, ParamListInfo params, int index, Batch *
 			  batch_array(state, batch, column, slot), false);
 }
 
+/* The batch's new rows as a parameter. */
+static void
+set_rows_param(DistModifyState *state, ParamListInfo params, int index, Batch *batch, TupleTableSlot *slot)
+{
+	Datum	   *rows;
+
+	if (!state->plan.row_texts)
+	{
+		set_array_param(state, params, index, batch, CHANGE_NEW_ROW, slot);
+		return;
+	}
+	rows = palloc(sizeof(Datum) * batch->nchanges);
+	for (int i = 0; i < batch->nchanges; i++)
+	{
+		bool		isnull;
+
+		ExecStoreMinimalTuple(batch->changes[i], slot, false);
+		rows[i] = slot_getattr(slot, CHANGE_NEW_ROW + 1, &isnull);
+	}
+	set_batch_param(params, index, TEXTARRAYOID, row_texts_make(state->row_desc, rows, batch->nchanges), false);
+	ExecClearTuple(slot);
+}
+
 /* The parameters of an INSERT: rows, then what ON CONFLICT needs. */
 static ParamListInfo
 insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *slot)
@@ -138,7 +162,7 @@ insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTa
 	int			nconflict = plain ? 0 : state->plan.nconflict_params;
 	ParamListInfo params = makeParamList(1 + nconflict);
 
-	set_array_param(state, params, 0, batch, CHANGE_NEW_ROW, slot);
+	set_rows_param(state, params, 0, batch, slot);
 	for (int i = 0; i < nconflict; i++)
 	{
 		bool		isnull;
@@ -163,7 +187,7 @@ change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSl
 
 	set_array_param(state, params, 0, batch, CHANGE_IDENTITY, slot);
 	if (with_rows)
-		set_array_param(state, params, 1, batch, CHANGE_NEW_ROW, slot);
+		set_rows_param(state, params, 1, batch, slot);
 	if (with_partitions)
 		set_array_param(state, params, 1 + with_rows, batch, CHANGE_PARTITION, slot);
 	for (int i = 0; i < nkeys; i++)
@@ -191,7 +215,7 @@ result_columns(DistModifyState *state, ChangeList *changes)
 	}
 	if (changes == &state->pending.upserts)
 	{
-		types = list_concat(types, list_make2_int(TIDOID, (int) state->row_type));
+		types = list_concat(types, list_make2_int(TIDOID, (int) modify_returned_row_type(state)));
 		typmods = list_concat(typmods, list_make2_int(-1, -1));
 	}
 	foreach(cell, list_concat_copy(state->plan.attnos, state->plan.old_attnos))
@@ -205,7 +229,7 @@ result_columns(DistModifyState *state, ChangeList *changes)
 			attribute = SystemAttributeDefinition(attno);
 		else
 			attribute = NULL;
-		types = lappend_int(types, (int) (attribute ? attribute->atttypid : state->row_type));
+		types = lappend_int(types, (int) (attribute ? attribute->atttypid : modify_returned_row_type(state)));
 		typmods = lappend_int(typmods, attribute ? attribute->atttypmod : -1);
 	}
 	return scan_columns(types, typmods);

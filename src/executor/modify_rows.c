@@ -15,10 +15,12 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 
 #include "executor/modify.h"
+#include "executor/row_texts.h"
 
 void
 modify_read_input(DistModifyState *state)
@@ -64,6 +66,18 @@ modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool 
 		return heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls), state->row_desc);
 	*isnull = nulls[attno - 1];
 	return values[attno - 1];
+}
+
+Oid
+modify_returned_row_type(DistModifyState *state)
+{
+	return state->plan.row_texts ? TEXTARRAYOID : state->row_type;
+}
+
+Datum
+modify_returned_row(DistModifyState *state, Datum value)
+{
+	return state->plan.row_texts ? row_texts_first(state->row_desc, value) : value;
 }
 
 bool
@@ -185,6 +199,8 @@ modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple chan
 			output->tts_isnull[i] = row->tts_isnull[position];
 			if (attno == TableOidAttributeNumber)
 				output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+			else if (attno == InvalidAttrNumber && !output->tts_isnull[i])
+				output->tts_values[i] = modify_returned_row(state, output->tts_values[i]);
 		}
 	}
 	output->tts_values[natts - 1] = Int64GetDatum(sequence);

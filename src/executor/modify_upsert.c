@@ -174,7 +174,7 @@ resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slot
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	ModifyAction *action = linitial(state->actions);
 	Datum		ctid = slots->row->tts_values[1];
-	Datum		row = slots->row->tts_values[2];
+	Datum		row = modify_returned_row(state, slots->row->tts_values[2]);
 	int64		sequence = state->sequence;
 	HeapTuple	old;
 	RowIdentity identity;

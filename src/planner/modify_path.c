@@ -123,28 +123,6 @@ listed_columns(List *target_list)
 }
 
 /*
- * Whether a column that is not assigned must still be in the new row, since a
- * null in its place would be checked against its domain.
- */
-static bool
-leaves_domain(Oid relid, Bitmapset *assigned)
-{
-	Relation	relation = table_open(relid, NoLock);
-	TupleDesc	desc = RelationGetDescr(relation);
-	bool		result = false;
-
-	for (int i = 0; i < desc->natts && !result; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(desc, i);
-
-		result = !attribute->attisdropped && !bms_is_member(attribute->attnum, assigned) &&
-			get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN && DomainHasConstraints(attribute->atttypid);
-	}
-	table_close(relation, NoLock);
-	return result;
-}
-
-/*
  * Whether a policy for new rows of a query reads distributed tables, so that
  * the table's nodes can't evaluate it.
  */
@@ -193,7 +171,7 @@ needs_old_row(Query *query, const DistTable *table, const PlanningContext *conte
 		if (attno == table->dist_attno || write_is_identity_column(table->relid, attno))
 			return true;
 	}
-	return updates && leaves_domain(table->relid, columns);
+	return false;
 }
 
 /* For check_functions_in_node. */
@@ -660,7 +638,7 @@ static bool
 only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
 {
 	return plan->command == CMD_INSERT && conflict == NULL && plan->triggers == 0 && !plan->has_returning &&
-		!plan->notes_written && table->kind != DIST_REFERENCE && !references_itself(table->relid);
+		!plan->notes_written && !plan->row_texts && table->kind != DIST_REFERENCE && !references_itself(table->relid);
 }
 
 /* Columns that a text can assign. */
@@ -748,7 +726,6 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 	bool		merge = plan->command == CMD_MERGE;
 	bool		updates = (plan->commands & COMMAND_BIT(CMD_UPDATE)) != 0;
 
-	plan->written = written_columns(plan, table);
 	note_moves(plan, table);
 	if (plan->resolves)
 		plan->upsert_text = modify_upsert_text(table, plan->attnos, root, exprs);
@@ -763,7 +740,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		plan->again_text = modify_insert_text(table, plan->attnos, plan->old_attnos, root, true, &same_exprs);
 	}
 	if (updates && (plan->command != CMD_INSERT || plan->resolves))
-		plan->update_text = modify_update_text(table, plan->written, plan->key_attnos, plan->attnos);
+		plan->update_text = modify_update_text(table, written_columns(plan, table), plan->key_attnos, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
 		plan->delete_text = modify_delete_text(table, plan->key_attnos, plan->moves_rows ? NIL : plan->attnos);
 }
@@ -850,6 +827,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
+	plan.row_texts = modify_sends_texts(table->relid);
 	plan.partition_resno = junk_resno(child_tlist, "tableoid", varno);
 	note_conflict(&plan, conflict, table);
 

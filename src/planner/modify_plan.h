@@ -82,6 +82,7 @@ typedef struct ModifyPlan
 								 * of the statement writes the table */
 	bool		notes_written;	/* nodes return the ctids of the rows that they
 								 * write, for conflicts with them */
+	bool		row_texts;		/* rows travel as text (modify_sends_texts) */
 	bool		streams;		/* an INSERT whose rows are sent by COPY if
 								 * they are many (executor/modify_stream.c) */
 	bool		reads_first;	/* the child must be read first, since it might
@@ -93,8 +94,6 @@ typedef struct ModifyPlan
 								 * fire, see write_fires */
 	List	   *assigned;		/* IntList: columns that any of its clauses
 								 * assigns */
-	List	   *written;		/* IntList: columns that update_text assigns,
-								 * those that triggers may change, too */
 	List	   *update_colnos;	/* IntList: attribute number of the child's
 								 * n-th column */
 	int			ctid_resno;		/* in the child's result; 0 is none */
@@ -145,7 +144,13 @@ extern List *modify_action_pack(const ModifyAction *action);
 extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
 /*
- * modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT,
+ * modify_text.c: whether whole rows of a table travel as text, since it has
+ * columns of domains (executor/row_texts.c).
+ */
+extern bool modify_sends_texts(Oid relid);
+
+/*
+ * The texts that apply rows; palloc'd.  root is of an INSERT,
  * whose ON CONFLICT belongs to its text, or NULL.  again: DO UPDATE errors for
  * a row that the statement has written before (citus_internal.upsert_once).
  */

@@ -18,6 +18,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/heap.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -52,6 +53,49 @@ is_partitioned(const DistTable *table)
 	return get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE;
 }
 
+bool
+modify_sends_texts(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	bool		result = false;
+
+	for (int i = 0; i < desc->natts && !result; i++)
+	{
+		Oid			type = TupleDescAttr(desc, i)->atttypid;
+
+		result = type >= FirstNormalObjectId && get_typtype(type) == TYPTYPE_DOMAIN;
+	}
+	table_close(relation, NoLock);
+	return result;
+}
+
+/* Appends a call that returns the rows in a parameter. */
+static void
+append_rows(StringInfo text, const DistTable *table, int param)
+{
+	if (modify_sends_texts(table->relid))
+		appendStringInfo(text, "citus_internal.rows_of_texts(NULL::%s, $%d::text[])", table_name(table), param);
+	else
+		appendStringInfo(text, "pg_catalog.unnest($%d::%s[])", param, table_name(table));
+}
+
+/* The type of a parameter with rows. */
+static Oid
+rows_param_type(const DistTable *table)
+{
+	return modify_sends_texts(table->relid) ? TEXTARRAYOID : get_array_type(get_rel_type_id(table->relid));
+}
+
+/* An expression for a whole row that nodes return. */
+static char *
+returned_row(const DistTable *table, const char *relation)
+{
+	char	   *row = psprintf("ROW(%s.*)::%s", relation, table_name(table));
+
+	return modify_sends_texts(table->relid) ? psprintf("citus_internal.texts_of_row(%s)", row) : row;
+}
+
 /* Appends a column, or a system column, of a relation that is the table. */
 static void
 append_column_of(StringInfo text, const DistTable *table, const char *relation, AttrNumber attno)
@@ -83,7 +127,7 @@ append_returning(StringInfo text, const DistTable *table, const char *first, Lis
 		appendStringInfoString(text, separator);
 		separator = ", ";
 		if (lfirst_int(cell) == InvalidAttrNumber)
-			appendStringInfo(text, "ROW(t.*)::%s", table_name(table));
+			appendStringInfoString(text, returned_row(table, "t"));
 		else
 			append_column_of(text, table, "t", lfirst_int(cell));
 	}
@@ -100,7 +144,7 @@ append_returned_old(StringInfo text, const DistTable *table, List *attnos)
 	{
 		appendStringInfoString(text, ", ");
 		if (attno == InvalidAttrNumber)
-			appendStringInfo(text, "CASE WHEN old.ctid IS NOT NULL THEN ROW(old.*)::%s END", table_name(table));
+			appendStringInfo(text, "CASE WHEN old.ctid IS NOT NULL THEN %s END", returned_row(table, "old"));
 		else
 			append_column_of(text, table, "old", attno);
 	}
@@ -236,8 +280,6 @@ modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, Plann
 {
 	Query	   *conflict_query = root ? root->parse : NULL;
 	StringInfoData text;
-	char	   *name = table_name(table);
-	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
 	Query	   *query;
 	OnConflictExpr *clause;
 	Node	   *check = NULL;
@@ -246,7 +288,9 @@ modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, Plann
 	initStringInfo(&text);
 	append_insert(&text, table);
 	append_columns(&text, table->relid, true, false, "r.");
-	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) AS r", name);
+	appendStringInfoString(&text, " FROM ");
+	append_rows(&text, table, 1);
+	appendStringInfoString(&text, " AS r");
 	if (again && attnos == NIL)
 		appendStringInfoString(&text, " RETURNING " UPSERT_CHECK);
 	append_returning(&text, table, again ? UPSERT_CHECK : NULL, attnos);
@@ -255,7 +299,7 @@ modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, Plann
 		return text.data;
 
 	/* $1, the rows, becomes the first of the parameters */
-	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_type), 0, false,
+	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_param_type(table)), 0, false,
 										  &all_exprs);
 	if (again)
 		check = pop_returning(query);
@@ -281,7 +325,9 @@ plain_upsert(const DistTable *table, List *attnos)
 	initStringInfo(&text);
 	append_insert(&text, table);
 	append_columns(&text, table->relid, true, true, "r.");
-	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) WITH ORDINALITY AS r(", name);
+	appendStringInfoString(&text, " FROM ");
+	append_rows(&text, table, 1);
+	appendStringInfoString(&text, " WITH ORDINALITY AS r(");
 	append_columns(&text, table->relid, false, true, "");
 	appendStringInfoString(&text, ", \"citus ord\") WHERE citus_internal.upsert_row(r.\"citus ord\")");
 	append_returning(&text, table,
@@ -314,6 +360,7 @@ modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 {
 	OnConflictExpr *clause = copy_conflict_clause(root);
 	bool		updates = clause->action == ONCONFLICT_UPDATE;
+	bool		as_texts = modify_sends_texts(table->relid);
 	char	   *name = table_name(table);
 	StringInfoData text;
 	List	   *all_exprs = NIL;
@@ -321,7 +368,7 @@ modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	Node	   *note;
 
 	query = (Query *) task_params_extract((Node *) analyse_insert(plain_upsert(table, attnos),
-																  get_array_type(get_rel_type_id(table->relid))),
+																  rows_param_type(table)),
 										  0, false, &all_exprs);
 	note = pop_returning(query);
 	if (updates)
@@ -336,13 +383,14 @@ modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	for (int i = 1; i <= list_length(attnos); i++)
 		appendStringInfo(&text, ", \"citus %d\"", i);
 	appendStringInfo(&text, ") AS (%s) SELECT \"citus 0\", NULL::pg_catalog.tid, NULL::%s",
-					 task_query_deparse(query), name);
+					 task_query_deparse(query), as_texts ? "pg_catalog.text[]" : name);
 	for (int i = 1; i <= list_length(attnos); i++)
 		appendStringInfo(&text, ", \"citus %d\"", i);
 	appendStringInfoString(&text, " FROM \"citus done\"");
 	if (!updates)
 		return text.data;
-	appendStringInfoString(&text, " UNION ALL SELECT c.ordinal, c.id, c.existing");
+	appendStringInfo(&text, " UNION ALL SELECT c.ordinal, c.id, %s",
+					 as_texts ? "citus_internal.texts_of_row(c.existing)" : "c.existing");
 	for (int i = 1; i <= list_length(attnos); i++)
 		appendStringInfoString(&text, ", NULL");
 	appendStringInfo(&text, " FROM citus_internal.upsert_conflicts(NULL::%s) AS c", name);
@@ -378,7 +426,10 @@ append_batch(StringInfo text, const DistTable *table, List *key_attnos, bool wit
 	else
 		appendStringInfo(text, "ROWS FROM (citus_internal.row_places(NULL::%s, $1::bytea[])", table_name(table));
 	if (with_new_rows)
-		appendStringInfo(text, ", pg_catalog.unnest($2::%s[])", table_name(table));
+	{
+		appendStringInfoString(text, ", ");
+		append_rows(text, table, 2);
+	}
 	if (is_partitioned(table))
 		appendStringInfo(text, ", pg_catalog.unnest($%d::bigint[])", others);
 	append_key_arrays(text, table->relid, key_attnos, others);

@@ -1,0 +1,224 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_texts.c
+ *	  Rows as arrays of text, whose values aren't checked on the way.
+ *
+ * A value of a composite type is checked against the domains of its columns
+ * when it is received.  But a table can have rows that violate a domain's
+ * constraint, added as NOT VALID, which a server only checks where a value
+ * becomes one of the domain.  So the rows of a table that has columns of
+ * domains travel between nodes as text of the domains' base types: those that
+ * a DistributedModify sends, and rows that nodes return to it.  (Values of
+ * single columns that a scan returns aren't checked either, see wire_type.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "compat/sql_function.h"
+#include "executor/row_texts.h"
+#include "lib/exact_text.h"
+#include "remote/wire_type.h"
+
+/* How many tasks that write are running. */
+static int	writing_tasks = 0;
+
+static int
+count_columns(TupleDesc desc)
+{
+	int			count = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+		count += !TupleDescAttr(desc, i)->attisdropped;
+	return count;
+}
+
+/* One function, of output or input, for each column that isn't dropped. */
+static FmgrInfo *
+column_functions(TupleDesc desc, bool output)
+{
+	FmgrInfo   *functions = palloc0(sizeof(FmgrInfo) * Max(desc->natts, 1));
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		WireType	type;
+
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		type = wire_type(TupleDescAttr(desc, i)->atttypid);
+		fmgr_info(output ? type.output : type.input, &functions[i]);
+	}
+	return functions;
+}
+
+static void
+texts_deform_row(TupleDesc desc, Datum row, Datum *values, bool *nulls)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header),.t_data = header};
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	heap_deform_tuple(&tuple, desc, values, nulls);
+}
+
+Datum
+row_texts_make(TupleDesc desc, Datum *rows, int count)
+{
+	int			dims[2] = {count, count_columns(desc)};
+	int			lower[2] = {1, 1};
+	FmgrInfo   *functions = column_functions(desc, true);
+	Datum	   *values = palloc(sizeof(Datum) * Max(desc->natts, 1));
+	bool	   *nulls = palloc(sizeof(bool) * Max(desc->natts, 1));
+	Datum	   *texts = palloc_array(Datum, Max(dims[0] * dims[1], 1));
+	bool	   *text_nulls = palloc_array(bool, Max(dims[0] * dims[1], 1));
+	int			next = 0;
+	int			nest = exact_text_begin();
+
+	for (int row = 0; row < count; row++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		texts_deform_row(desc, rows[row], values, nulls);
+		for (int i = 0; i < desc->natts; i++)
+		{
+			if (TupleDescAttr(desc, i)->attisdropped)
+				continue;
+			text_nulls[next] = nulls[i];
+			texts[next++] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(OutputFunctionCall(&functions[i], values[i]));
+		}
+	}
+	AtEOXact_GUC(true, nest);
+	return PointerGetDatum(construct_md_array(texts, text_nulls, 2, dims, lower, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* Reads one row off an array; returns how many texts it took. */
+static int
+read_row(TupleDesc desc, FmgrInfo *functions, Datum *texts, bool *text_nulls, Datum *values, bool *nulls)
+{
+	int			next = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		nulls[i] = attribute->attisdropped || text_nulls[next];
+		if (!nulls[i])
+			values[i] = InputFunctionCall(&functions[i], TextDatumGetCString(texts[next]),
+										  wire_type(attribute->atttypid).ioparam, attribute->atttypmod);
+		next += !attribute->attisdropped;
+	}
+	return next;
+}
+
+/* The texts of an array; errors unless they are rows of the type. */
+static int
+deconstruct_texts(TupleDesc desc, Datum array, Datum **texts, bool **nulls)
+{
+	int			ncolumns = count_columns(desc);
+	int			count;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, texts, nulls, &count);
+	if (ncolumns == 0 || count % ncolumns != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("an array of %d texts is not rows of %d columns", count, ncolumns)));
+	return count;
+}
+
+Datum
+row_texts_first(TupleDesc desc, Datum texts)
+{
+	Datum	   *values = palloc0(sizeof(Datum) * Max(desc->natts, 1));
+	bool	   *nulls = palloc0(sizeof(bool) * Max(desc->natts, 1));
+	Datum	   *elements;
+	bool	   *element_nulls;
+	int			nest;
+
+	if (deconstruct_texts(desc, texts, &elements, &element_nulls) != count_columns(desc))
+		elog(ERROR, "a task returned an array that is not one row");
+	nest = exact_text_read_begin();
+	(void) read_row(desc, column_functions(desc, false), elements, element_nulls, values, nulls);
+	exact_text_read_end(nest);
+	return heap_copy_tuple_as_datum(heap_form_tuple(desc, values, nulls), desc);
+}
+
+static void
+row_texts_forbid(void *unused)
+{
+	writing_tasks--;
+}
+
+void
+row_texts_allow(MemoryContext task)
+{
+	MemoryContextCallback *callback = MemoryContextAllocZero(task, sizeof(*callback));
+
+	callback->func = row_texts_forbid;
+	MemoryContextRegisterResetCallback(task, callback);
+	writing_tasks++;
+}
+
+/*
+ * citus_internal.rows_of_texts(type, texts): the rows that row_texts_make made
+ * texts of.  For tasks that write, since it doesn't check values.
+ */
+SQL_FUNCTION(citus_internal_rows_of_texts);
+Datum
+citus_internal_rows_of_texts(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result;
+	TupleDesc	desc;
+	FmgrInfo   *functions;
+	Datum	   *texts;
+	bool	   *text_nulls;
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+	int			nest;
+
+	if (writing_tasks == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("only a task that writes may read rows that aren't checked")));
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the texts of rows must not be null")));
+	InitMaterializedSRF(fcinfo, 0);
+	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	desc = result->setDesc;
+	functions = column_functions(desc, false);
+	values = palloc0(sizeof(Datum) * Max(desc->natts, 1));
+	nulls = palloc0(sizeof(bool) * Max(desc->natts, 1));
+	count = deconstruct_texts(desc, PG_GETARG_DATUM(1), &texts, &text_nulls);
+	nest = exact_text_read_begin();
+	for (int next = 0; next < count;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		next += read_row(desc, functions, &texts[next], &text_nulls[next], values, nulls);
+		tuplestore_putvalues(result->setResult, desc, values, nulls);
+	}
+	exact_text_read_end(nest);
+	return (Datum) 0;
+}
+
+/* citus_internal.texts_of_row(row): row_texts_make of one row. */
+SQL_FUNCTION(citus_internal_texts_of_row);
+Datum
+citus_internal_texts_of_row(PG_FUNCTION_ARGS)
+{
+	Datum		row = PG_GETARG_DATUM(0);
+	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+	TupleDesc	desc = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+
+	PG_RETURN_DATUM(row_texts_make(desc, &row, 1));
+}
