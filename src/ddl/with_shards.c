@@ -251,13 +251,41 @@ truncate_utility(UtilityCall *call)
 	return true;
 }
 
+/*
+ * The names of a relayed LOCK TABLE that are tables here.  The others have
+ * been dropped in this moment, which the initiator sees when it has its own
+ * lock; or they were dropped here, and perhaps made another object, while DDL
+ * wasn't propagated: if the table is to be dropped, it needs no lock here.
+ */
+static List *
+tables_here(List *relations)
+{
+	List	   *result = NIL;
+
+	foreach_node(RangeVar, relation, relations)
+	{
+		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+		char		kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+
+		if (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE)
+			result = lappend(result, relation);
+	}
+	return result;
+}
+
 bool
 lock_utility(UtilityCall *call)
 {
 	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
 	char	   *names;
 
-	if (!call->relayed)
+	if (call->relayed)
+	{
+		stmt->relations = tables_here(stmt->relations);
+		if (stmt->relations == NIL)
+			return true;
+	}
+	else
 		RequireTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
 	if (!stmt->nowait)
 		lock_if_allowed(call, stmt->relations, stmt->mode);

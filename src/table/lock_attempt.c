@@ -82,7 +82,7 @@ try_locks(const LockTaker *taker, int number, int timeout, bool last)
 
 	if (subtransaction_run(take_locks, &args, &error))
 		return ATTEMPT_DONE;
-	if (error == NULL || (taker->has_changed != NULL && taker->has_changed(taker->arg, error->sqlerrcode)))
+	if (error == NULL)
 		return ATTEMPT_CHANGED;
 	if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		catch_rethrow(error);

@@ -20,9 +20,6 @@ typedef struct LockTaker
 	 */
 	bool		(*take) (void *arg, int number, int timeout);
 
-	/* Whether an error means the same; may be NULL. */
-	bool		(*has_changed) (void *arg, int sqlstate);
-
 	/*
 	 * Called after an attempt in which a lock was not granted in time.  May be
 	 * NULL; if not, attempts go on forever in a transaction block, too.

@@ -150,18 +150,6 @@ are_unchanged(const LockRequest *request)
 	return now != NULL && strcmp(now, request->description) == 0;
 }
 
-/*
- * Whether a table that another node doesn't have is also dropped here, after
- * pending commits.
- */
-static bool
-is_going(const LockRequest *request)
-{
-	commit_ring_await(commit_ring_clock());
-	AcceptInvalidationMessages();
-	return !are_unchanged(request);
-}
-
 /* Takes the locks on one node. */
 static void
 take_locks_on(int32 group, const LockRequest *request)
@@ -253,16 +241,6 @@ take_table_locks(void *arg, int number, int timeout)
 	return are_unchanged(request);
 }
 
-/*
- * LockTaker's has_changed: another node doesn't have the table, or its schema,
- * and this one won't for long.
- */
-static bool
-is_table_going(void *arg, int sqlstate)
-{
-	return (sqlstate == ERRCODE_UNDEFINED_TABLE || sqlstate == ERRCODE_UNDEFINED_SCHEMA) && is_going(arg);
-}
-
 void
 lock_others_everywhere(List *relids, LOCKMODE mode)
 {
@@ -280,7 +258,7 @@ bool
 lock_everywhere(List *relids, LOCKMODE mode)
 {
 	LockRequest request = {relids, mode};
-	LockTaker	taker = {.take = take_table_locks, .has_changed = is_table_going, .arg = &request};
+	LockTaker	taker = {.take = take_table_locks, .arg = &request};
 
 	if (relids == NIL)
 		return true;

@@ -357,6 +357,19 @@ def test_other_object_of_a_dropped_tables_name(made, coordinator, other):
     made.workers[0].sql(f"SET citus.enable_ddl_propagation = off; DROP {other.split()[0]} obj.swapped")
 
 
+@pytest.mark.parametrize("other", ["TYPE obj.swapped AS (id int)", "DOMAIN obj.swapped AS int", "SEQUENCE obj.swapped", None])
+@pytest.mark.parametrize("initiator", [0, 2])
+def test_drop_of_a_table_that_a_node_lacks(made, coordinator, connect, initiator, other):
+    """A node that has another object by the table's name, or none, has no table to drop."""
+    coordinator.execute("CREATE TABLE obj.swapped (id int)")
+    coordinator.execute("SELECT create_distributed_table('obj.swapped', 'id')")
+    made.workers[0].sql("SET citus.enable_ddl_propagation = off; DROP TABLE obj.swapped" + (f"; CREATE {other}" if other else ""))
+    connect(made.nodes[initiator]).execute("DROP TABLE obj.swapped")
+    assert [names_like(node, "swapped") for node in made.nodes if node is not made.workers[0]] == [[], []]
+    if other:
+        made.workers[0].sql(f"SET citus.enable_ddl_propagation = off; DROP {other.split()[0]} obj.swapped")
+
+
 def test_two_initiators(made, connect):
     """Statements about the same object from all nodes at once wait for each other, and none fails."""
     def replace(number):
