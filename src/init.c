@@ -41,6 +41,7 @@
 #include "gateway/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
+#include "executor/look_ahead_run.h"
 #include "executor/shared_rows_run.h"
 #include "executor/task_settings.h"
 #include "jobs/job.h"
@@ -144,6 +145,7 @@ _PG_init(void)
 	delegated_call_init();
 	shard_append_init();
 	shared_rows_init();
+	look_ahead_init();
 	executor_start_init();
 	task_settings_init();
 	modify_init();

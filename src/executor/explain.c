@@ -249,6 +249,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Computed Here", state->plan.refusal, es);
 	if (state->kept.set != NULL || (state->runs > 0 && state->rerun == RERUN_STORED))
 		ExplainPropertyBool("Rows Kept", true, es);
+	if (state->largest_batch > 0)
+		ExplainPropertyInteger("Largest Batch", "values", state->largest_batch, es);
 	if (es->analyze && state->explain != 0)
 		ExplainPropertyUInteger("Tuple data received from nodes", "bytes", state->received, es);
 	if (!params_known || (state->set == NULL && (state->plan.current_of > 0 || !with_plans)))

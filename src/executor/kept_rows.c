@@ -1,13 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * kept_rows.c
- *	  A hash table of the rows that a scan keeps for all its runs.
+ *	  A hash table of the rows that a scan keeps for its runs.
  *
  * A run of a scan in a correlated subquery mostly asks for the rows with one
  * value of a column (b.parent = a.id).  The value is hashed by the function
  * that belongs to the equality, so the table returns all rows that can
- * satisfy it; the scan then evaluates all filters of the run.  Rows stay in
- * the scan's keep_context.
+ * satisfy it; the scan then evaluates all filters of the run.
+ *
+ * If a LookAhead knows the values of the next runs, the rows for these are
+ * kept: a batch, which is larger the more batches there were.  A run whose
+ * value isn't one of the batch, bit by bit, doesn't use it.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,13 +22,15 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat/foreach.h"
 #include "executor/kept_rows.h"
+#include "executor/look_ahead_run.h"
 #include "executor/scan_tasks.h"
+#include "planner/look_ahead.h"
 
 typedef struct KeptRow
 {
@@ -34,6 +39,21 @@ typedef struct KeptRow
 	MinimalTuple row;
 } KeptRow;
 
+typedef struct KeptValue
+{
+	struct KeptValue *next;		/* in its bucket */
+	uint32		hash;
+	Datum		value;
+} KeptValue;
+
+/* How many values the first batch has, and any batch may have. */
+#define FIRST_BATCH 16
+#define MOST_VALUES 1024
+#define BATCH_GROWTH 8
+
+/* How often the nodes are asked for the rows of one value before that. */
+#define ASKED_BEFORE_BATCH 1
+
 struct KeptIndex
 {
 	AttrNumber	attno;			/* the column */
@@ -41,35 +61,22 @@ struct KeptIndex
 	FmgrInfo	hash_column;
 	FmgrInfo	hash_value;
 	Oid			collation;
+	uint32		nrows;
 	uint32		nbuckets;		/* a power of 2; 0: not built */
 	KeptRow   **first;			/* of each bucket */
 	KeptRow   **last;
 	KeptRow    *next;			/* to be looked at by this run */
 	uint32		hash;			/* of this run's value */
+
+	/* of a batch: */
+	Oid			type;			/* of its values */
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	int			nvalues;
+	Datum		values[MOST_VALUES];
+	KeptValue  *buckets[MOST_VALUES];	/* the same */
 };
-
-/*
- * Whether a filter compares a column of the scan with a value that is the same
- * for all rows of a run; sets where the column stands.
- */
-static bool
-is_lookup(const OpExpr *op, int scanrelid, bool *column_is_left)
-{
-	if (!IsA(op, OpExpr) || list_length(op->args) != 2)
-		return false;
-	for (int i = 0; i < 2; i++)
-	{
-		const Var  *column = list_nth(op->args, i);
-
-		if (IsA(column, Var) && column->varno == scanrelid && column->varattno > 0 &&
-			!contain_var_clause(list_nth(op->args, 1 - i)))
-		{
-			*column_is_left = i == 0;
-			return op_hashjoinable(op->opno, exprType(linitial(op->args))) && op_strict(op->opno);
-		}
-	}
-	return false;
-}
 
 void
 kept_rows_init(DistScanState *state, List *filters)
@@ -90,12 +97,20 @@ kept_rows_init(DistScanState *state, List *filters)
 		if (!is_lookup(op, plan->scanrelid, &column_is_left) || !get_op_hash_functions(op->opno, &left, &right))
 			continue;
 		index = palloc0(sizeof(struct KeptIndex));
+		index->type = exprType(list_nth(op->args, column_is_left ? 1 : 0));
+		get_typlenbyvalalign(index->type, &index->typlen, &index->typbyval, &index->typalign);
 		index->attno = ((Var *) list_nth(op->args, column_is_left ? 0 : 1))->varattno;
 		index->value = ExecInitExpr(list_nth(op->args, column_is_left ? 1 : 0), &state->css.ss.ps);
 		fmgr_info(column_is_left ? left : right, &index->hash_column);
 		fmgr_info(column_is_left ? right : left, &index->hash_value);
 		index->collation = op->inputcollid;
 		state->kept.index = index;
+		if (state->plan.look_ahead > 0)
+		{
+			state->batch.index = palloc(sizeof(struct KeptIndex));
+			*state->batch.index = *index;
+			state->batch_size = FIRST_BATCH;
+		}
 		return;
 	}
 }
@@ -148,17 +163,17 @@ hash_of(FmgrInfo *function, Oid collation, Datum value, ExprContext *econtext)
 
 /* Puts all rows into the table. */
 static void
-build_kept_index(DistScanState *state)
+build_kept_index(DistScanState *state, KeptRows *rows)
 {
-	struct KeptIndex *index = state->kept.index;
+	struct KeptIndex *index = rows->index;
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	uint32		count = 0;
-	MemoryContext old_context = MemoryContextSwitchTo(state->kept.context);
+	MemoryContext old_context = MemoryContextSwitchTo(rows->context);
 
+	index->nrows = 0;
 	make_buckets(index);
-	task_set_rewind(state->kept.set);
-	while (scan_next_row(state, state->kept.set, slot, 0))
+	task_set_rewind(rows->set);
+	while (scan_next_row(state, rows->set, slot, 0))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, index->attno, &isnull);
@@ -167,7 +182,7 @@ build_kept_index(DistScanState *state)
 		if (isnull)
 			continue;			/* equal to nothing */
 		ResetExprContext(econtext);
-		if (++count > index->nbuckets)
+		if (++index->nrows > index->nbuckets)
 			make_buckets(index);
 		add_kept_row(index, hash_of(&index->hash_column, index->collation, value, econtext), ExecCopySlotMinimalTuple(slot));
 	}
@@ -175,28 +190,36 @@ build_kept_index(DistScanState *state)
 	ExecClearTuple(slot);
 }
 
+/* This run's value, and its hash; false if it is NULL. */
+static bool
+evaluate_value(DistScanState *state, struct KeptIndex *index, Datum *value)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	bool		isnull;
+
+	*value = ExecEvalExprSwitchContext(index->value, econtext, &isnull);
+	if (!isnull)
+		index->hash = hash_of(&index->hash_value, index->collation, *value, econtext);
+	return !isnull;
+}
+
 void
 kept_rows_begin_run(DistScanState *state)
 {
-	struct KeptIndex *index = state->kept.index;
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	struct KeptIndex *index = state->found_in->index;
 	Datum		value;
-	bool		isnull;
 
 	if (index->nbuckets == 0)
-		build_kept_index(state);
-	value = ExecEvalExprSwitchContext(index->value, econtext, &isnull);
+		build_kept_index(state, state->found_in);
 	index->next = NULL;
-	if (isnull)
-		return;
-	index->hash = hash_of(&index->hash_value, index->collation, value, econtext);
-	index->next = index->first[index->hash & (index->nbuckets - 1)];
+	if (evaluate_value(state, index, &value))
+		index->next = index->first[index->hash & (index->nbuckets - 1)];
 }
 
 bool
 kept_rows_next(DistScanState *state, TupleTableSlot *slot)
 {
-	struct KeptIndex *index = state->kept.index;
+	struct KeptIndex *index = state->found_in->index;
 
 	while (index->next != NULL && index->next->hash != index->hash)
 		index->next = index->next->next;
@@ -204,5 +227,101 @@ kept_rows_next(DistScanState *state, TupleTableSlot *slot)
 		return false;
 	ExecForceStoreMinimalTuple(index->next->row, slot, false);
 	index->next = index->next->next;
+	return true;
+}
+
+/* Whether a batch has just this value, of index->hash. */
+static bool
+has_value(const struct KeptIndex *index, Datum value)
+{
+	for (const KeptValue *one = index->buckets[index->hash % MOST_VALUES]; one != NULL; one = one->next)
+		if (one->hash == index->hash && datum_image_eq(one->value, value, index->typbyval, index->typlen))
+			return true;
+	return false;
+}
+
+/*
+ * Adds the value that the parameters now give to the batch; a callback of
+ * look_ahead.
+ */
+static void
+add_batch_value(void *arg)
+{
+	DistScanState *state = arg;
+	struct KeptIndex *index = state->batch.index;
+	MemoryContext old_context;
+	KeptValue  *one;
+	Datum		value;
+
+	if (evaluate_value(state, index, &value) && !has_value(index, value) && index->nvalues < MOST_VALUES)
+	{
+		old_context = MemoryContextSwitchTo(state->batch.context);
+		one = palloc(sizeof(KeptValue));
+		one->hash = index->hash;
+		one->value = datumCopy(value, index->typbyval, index->typlen);
+		one->next = index->buckets[one->hash % MOST_VALUES];
+		index->buckets[one->hash % MOST_VALUES] = one;
+		index->values[index->nvalues++] = one->value;
+		MemoryContextSwitchTo(old_context);
+	}
+	ResetExprContext(state->css.ss.ps.ps_ExprContext);
+}
+
+/* Makes the batch that of this run's value and the next ones, without rows. */
+static void
+collect_values(DistScanState *state)
+{
+	struct KeptIndex *index = state->batch.index;
+
+	scan_forget_rows(&state->batch);
+	MemoryContextReset(scan_rows_context(state, &state->batch));
+	index->nbuckets = 0;
+	index->nvalues = 0;
+	memset(index->buckets, 0, sizeof(index->buckets));
+	add_batch_value(state);
+	look_ahead(state->css.ss.ps.state, state->plan.look_ahead, state->batch_size, add_batch_value, state);
+}
+
+/* The values of the batch, as an array. */
+static ParamExternData
+array_of_values(const DistScanState *state)
+{
+	struct KeptIndex *index = state->batch.index;
+	MemoryContext old_context = MemoryContextSwitchTo(state->batch.context);
+	ArrayType  *array = construct_array(index->values, index->nvalues, index->type, index->typlen, index->typbyval,
+										index->typalign);
+
+	MemoryContextSwitchTo(old_context);
+	return (ParamExternData) {
+		.value = PointerGetDatum(array),.pflags = PARAM_FLAG_CONST,.ptype = get_array_type(index->type)
+	};
+}
+
+bool
+kept_rows_in_batch(DistScanState *state, int most)
+{
+	struct KeptIndex *index = state->batch.index;
+	ParamExternData array;
+	Datum		value;
+
+	if (index == NULL || !evaluate_value(state, index, &value))
+		return false;
+	if (state->batch.set != NULL && has_value(index, value))
+		return true;
+	if (state->batch_size == 0 || state->asked < ASKED_BEFORE_BATCH)
+		return false;
+	collect_values(state);
+	if (index->nvalues < 2)
+		return false;
+	array = array_of_values(state);
+	if (!scan_keep_rows(state, &state->batch, &array, most))
+	{
+		state->batch_size = state->batch_size > FIRST_BATCH ? state->batch_size / BATCH_GROWTH : 0;
+		return false;
+	}
+	build_kept_index(state, &state->batch);
+	state->largest_batch = Max(state->largest_batch, index->nvalues);
+	if (index->nrows <= most / BATCH_GROWTH)
+		state->batch_size = Min(state->batch_size * BATCH_GROWTH, MOST_VALUES - 1);
 	return true;
 }

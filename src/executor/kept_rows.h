@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kept_rows.h
- *	  Finding the rows of a run among those that a scan keeps for all its runs
+ *	  Finding the rows of a run among those that a scan keeps for its runs
  *	  (scan.c), by a hash table instead of by a look at each of them.
  *
  *-------------------------------------------------------------------------
@@ -25,5 +25,11 @@ extern void kept_rows_begin_run(DistScanState *state);
 
 /* Stores the next row that may belong to the run; false at the end. */
 extern bool kept_rows_next(DistScanState *state, TupleTableSlot *slot);
+
+/*
+ * Whether the batch has the rows of this run's value, after a new one was
+ * fetched if need be, of at most so many rows.
+ */
+extern bool kept_rows_in_batch(DistScanState *state, int most);
 
 #endif							/* CITUS_EXECUTOR_KEPT_ROWS_H */

@@ -90,6 +90,8 @@ resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level
 			task_set_abandon(state->set);
 		if (state->kept.set != NULL)
 			task_set_abandon(state->kept.set);
+		if (state->batch.set != NULL)
+			task_set_abandon(state->batch.set);
 		read_ahead_unlink(state);
 	}
 }
@@ -131,7 +133,7 @@ read_now(DistScanState *state)
 		if (can_read(state))
 			scan_read_rest(state);
 		if (must_keep(state))
-			(void) scan_keep_rows(state, INT_MAX);
+			(void) scan_keep_rows(state, &state->kept, NULL, INT_MAX);
 	}
 	PG_CATCH();
 	{

@@ -14,9 +14,11 @@
  * rows, unless there are so many that another run is cheaper than filtering
  * them.  So the cost is at most twice that of the better strategy.  If a run
  * finds its rows in a hash table (kept_rows.c), there may be more of them the
- * more runs there were, up to the memory that a hash table may use.  If all
- * runs return the same rows, those of the second are kept, and its children
- * don't run a third time.
+ * more runs there were, up to the memory that a hash table may use.  If the
+ * values of the next runs are known (planner/look_ahead.h), the rows for
+ * these are fetched together, which counts as one run.  If all runs return
+ * the same rows, those of the second are kept, and its children don't run a
+ * third time.
  *
  *-------------------------------------------------------------------------
  */
@@ -145,8 +147,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->exprs = expr_values_init(plan_node->custom_exprs, &node->ss.ps);
 	if (state->plan.keep_text != NULL)
 	{
-		state->kept.columns = scan_columns(state->plan.types, state->plan.typmods);
-		state->kept.quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
+		state->keep_columns = scan_columns(state->plan.types, state->plan.typmods);
+		state->keep_quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
 										 &node->ss.ps);
 		state->kept.after = KEEP_AFTER_RUNS;
 		kept_rows_init(state, list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals));
@@ -197,6 +199,13 @@ count_processed(DistScanState *state)
 	}
 }
 
+/* How many rows a hash table may have. */
+static double
+rows_that_fit(const DistScanState *state)
+{
+	return get_hash_memory_limit() / (double) (state->css.ss.ps.plan->plan_width + KEPT_ROW_BYTES);
+}
+
 /*
  * Tries to keep the rows for all further runs: as many as can be fetched with
  * the effort of the runs before.  Sets when to try again.
@@ -205,27 +214,38 @@ static void
 try_to_keep(DistScanState *state)
 {
 	double		most = dist_cost_rows_of_run(list_length(state->spec.tasks));
-	double		fit = get_hash_memory_limit() / (state->css.ss.ps.plan->plan_width + KEPT_ROW_BYTES);
+	double		fit = rows_that_fit(state);
 
 	if (state->kept.index != NULL)
-		most = Max(most, Min(most / ROWS_OF_RUN_DIVISOR * state->runs, fit));
-	if (!scan_keep_rows(state, (int) Min(most, INT_MAX)))
-		state->kept.after = state->kept.index != NULL && most < fit ? state->runs * 2 : 0;
+		most = Max(most, Min(most / ROWS_OF_RUN_DIVISOR * state->asked, fit));
+	if (!scan_keep_rows(state, &state->kept, NULL, (int) Min(most, INT_MAX)))
+		state->kept.after = state->kept.index != NULL && most < fit ? state->asked * 2 : 0;
+}
+
+/* Sets where this run finds its rows, if they are, or should be, kept. */
+static bool
+find_kept(DistScanState *state)
+{
+	if (state->kept.set == NULL && state->kept.after > 0 && state->asked >= state->kept.after)
+		try_to_keep(state);
+	if (state->kept.set != NULL)
+		state->found_in = &state->kept;
+	else if (kept_rows_in_batch(state, (int) Min(rows_that_fit(state), INT_MAX)))
+		state->found_in = &state->batch;
+	else
+		return false;
+	scan_enter(state, SCAN_KEPT);
+	if (state->found_in->index != NULL)
+		kept_rows_begin_run(state);
+	return true;
 }
 
 /* Starts a run: its own tasks, unless rows are kept, or should be kept now. */
 static void
 begin_run(DistScanState *state)
 {
-	if (state->kept.set == NULL && state->kept.after > 0 && state->runs >= state->kept.after)
-		try_to_keep(state);
-	if (state->kept.set != NULL)
-	{
-		scan_enter(state, SCAN_KEPT);
-		if (state->kept.index != NULL)
-			kept_rows_begin_run(state);
+	if (find_kept(state))
 		return;
-	}
 	if (state->rerun == RERUN_REFUSED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -242,6 +262,7 @@ begin_run(DistScanState *state)
 		if (writes_rows(state))
 			read_ahead_all(state->css.ss.ps.state);
 		scan_start_tasks(state);
+		state->asked++;
 		if (writes_rows(state) && !state->plan.can_set_tag && state->spec.columns != NULL)
 			scan_read_rest(state);	/* before what the statement does next */
 	}
@@ -255,12 +276,13 @@ next_of_run(DistScanState *state, TupleTableSlot *slot)
 
 	if (state->phase != SCAN_KEPT)
 		return scan_next_row(state, state->set, slot, 0);
-	while (state->kept.index != NULL ? kept_rows_next(state, slot) : scan_next_row(state, state->kept.set, slot, 0))
+	while (state->found_in->index != NULL ? kept_rows_next(state, slot) :
+		   scan_next_row(state, state->kept.set, slot, 0))
 	{
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 		econtext->ecxt_scantuple = slot;
-		if (ExecQual(state->kept.quals, econtext))
+		if (ExecQual(state->keep_quals, econtext))
 			return true;
 	}
 	return false;
@@ -330,9 +352,8 @@ scan_end(CustomScanState *node)
 	read_ahead_unlink(state);
 	scan_stop_tasks(state);
 	broadcast_end(state);
-	if (state->kept.set != NULL)
-		task_set_end(state->kept.set);
-	state->kept.set = NULL;
+	scan_forget_rows(&state->kept);
+	scan_forget_rows(&state->batch);
 	foreach(cell, state->tables)
 		table_close(lfirst(cell), NoLock);
 	state->tables = NIL;

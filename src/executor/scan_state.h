@@ -41,7 +41,7 @@ typedef enum ScanRerun
 								 * written */
 } ScanRerun;
 
-/* The rows for all runs, which they filter (scan.c). */
+/* The rows for all runs, or for several, which they filter (scan.c). */
 typedef struct KeptRows
 {
 	TaskSet    *set;			/* NULL if they are not kept */
@@ -51,8 +51,6 @@ typedef struct KeptRows
 								 * (kept_rows.h); NULL: by looking at all */
 	TaskSetSpec spec;
 	MemoryContext context;
-	TupleDesc	columns;		/* that the text for them returns */
-	ExprState  *quals;			/* which of them belong to a run */
 } KeptRows;
 
 /*
@@ -76,6 +74,8 @@ typedef struct DistScanState
 	/* set when the scan begins */
 	DistPlan	plan;
 	ExprValues *exprs;			/* custom_exprs */
+	TupleDesc	keep_columns;	/* that the text for kept rows returns */
+	ExprState  *keep_quals;		/* which of them belong to a run */
 	List	   *tables;			/* Relation of each table that is read, kept
 								 * open */
 	TupleDesc	columns;		/* that the text returns */
@@ -103,6 +103,13 @@ typedef struct DistScanState
 	int			runs;			/* that have ended */
 	ScanRerun	rerun;
 	KeptRows	kept;
+	KeptRows	batch;			/* those for the values that a LookAhead knows
+								 * (look_ahead_run.h) */
+	int			batch_size;		/* how many values the next batch may have; 0:
+								 * no more batches */
+	int			largest_batch;	/* that there was, for EXPLAIN */
+	int			asked;			/* how often the nodes were asked for rows */
+	KeptRows   *found_in;		/* of a run in phase SCAN_KEPT */
 
 	/* read_ahead.c */
 	struct DistScanState *next; /* in the list of all scans */

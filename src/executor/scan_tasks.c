@@ -250,25 +250,47 @@ gets_ctids(const DistScanState *state, const ParamListInfo params)
 	return false;
 }
 
-/* Sets the spec of a run, or of the run whose rows are kept. */
-static void
-prepare_run(DistScanState *state, bool to_keep)
+/* The parameters of the text for kept rows, or for a batch of values. */
+static ParamListInfo
+keep_params(DistScanState *state, const ParamExternData *values)
 {
-	MemoryContext context = to_keep ? state->kept.context : state->run_context;
+	int			count = state->plan.keep_nparams;
+	ParamListInfo params = evaluate_params(state, state->plan.keep_first, count, 0);
+	ParamListInfo with_values;
+
+	if (values == NULL)
+		return params;
+	with_values = makeParamList(count + 1);
+	if (count > 0)
+		memcpy(with_values->params, params->params, sizeof(ParamExternData) * count);
+	with_values->params[count] = *values;
+	return with_values;
+}
+
+/*
+ * Sets the spec of a run or, if rows is not NULL, of the run whose rows are
+ * kept there: those with any of some values (an array), or all.
+ */
+static void
+prepare_run(DistScanState *state, KeptRows *rows, const ParamExternData *values)
+{
+	bool		to_keep = rows != NULL;
+	MemoryContext context = to_keep ? rows->context : state->run_context;
 	MemoryContext old_context;
 	const DistTable *table = present_table(state);
-	const char *text = to_keep ? state->plan.keep_text : state->plan.text;
-	TaskSetSpec *spec = to_keep ? &state->kept.spec : &state->spec;
+	const char *text = values != NULL ? state->plan.batch_text : to_keep ? state->plan.keep_text : state->plan.text;
+	TaskSetSpec *spec = to_keep ? &rows->spec : &state->spec;
 	ParamListInfo params;
 	int			shard = -1;
 	Bitmapset  *shards;
 
-	MemoryContextReset(context);
+	if (values == NULL)
+		MemoryContextReset(context);
 	old_context = MemoryContextSwitchTo(context);
 
 	memset(spec, 0, sizeof(TaskSetSpec));
 	spec->table = table;
-	spec->columns = to_keep ? state->kept.columns :
+	spec->columns = to_keep ? state->keep_columns :
 		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
@@ -284,7 +306,7 @@ prepare_run(DistScanState *state, bool to_keep)
 		spec->find_shards = to_keep ? find_kept_again : find_shards_again;
 	spec->find_arg = state;
 	spec->whole = state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER;
-	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
+	params = to_keep ? keep_params(state, values) :
 		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
 	spec->traits.tenant = to_keep ? 0 : statement_tenant(state, table, params);
 	if (spec->write && (state->plan.joins_ctid || gets_ctids(state, params)))
@@ -315,7 +337,7 @@ prepare_run(DistScanState *state, bool to_keep)
 void
 scan_prepare(DistScanState *state)
 {
-	prepare_run(state, false);
+	prepare_run(state, NULL, NULL);
 }
 
 bool
@@ -453,23 +475,37 @@ scan_stop_tasks(DistScanState *state)
 	scan_enter(state, state->phase == SCAN_FAILED ? SCAN_FAILED : SCAN_NEW);
 }
 
+MemoryContext
+scan_rows_context(DistScanState *state, KeptRows *rows)
+{
+	if (rows->context == NULL)
+		rows->context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows", ALLOCSET_DEFAULT_SIZES);
+	return rows->context;
+}
+
 bool
-scan_keep_rows(DistScanState *state, int most)
+scan_keep_rows(DistScanState *state, KeptRows *rows, const ParamExternData *values, int most)
 {
 	MemoryContext old_context;
 
-	if (state->kept.context == NULL)
-		state->kept.context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
-													ALLOCSET_DEFAULT_SIZES);
-	prepare_run(state, true);
-	old_context = MemoryContextSwitchTo(state->kept.context);
-	state->kept.set = task_set_start(&state->kept.spec);
+	(void) scan_rows_context(state, rows);
+	prepare_run(state, rows, values);
+	old_context = MemoryContextSwitchTo(rows->context);
+	rows->set = task_set_start(&rows->spec);
 	MemoryContextSwitchTo(old_context);
-	if (scan_next_row(state, state->kept.set, NULL, most))
+	state->asked++;
+	if (scan_next_row(state, rows->set, NULL, most))
 		return true;
-	task_set_end(state->kept.set);
-	state->kept.set = NULL;
+	scan_forget_rows(rows);
 	return false;
+}
+
+void
+scan_forget_rows(KeptRows *rows)
+{
+	if (rows->set != NULL)
+		task_set_end(rows->set);
+	rows->set = NULL;
 }
 
 void
@@ -481,6 +517,8 @@ scan_fail(DistScanState *state)
 		task_set_lose_connections(state->set);
 	if (state->kept.set != NULL)
 		task_set_lose_connections(state->kept.set);
+	if (state->batch.set != NULL)
+		task_set_lose_connections(state->batch.set);
 }
 
 void

@@ -36,10 +36,16 @@ extern void scan_read_rest(DistScanState *state);
 extern void scan_fail(DistScanState *state);
 
 /*
- * Reads the rows for all rescans, up to a limit; returns whether these were
- * all.
+ * Reads the rows for all rescans, or those for any of some values (an array in
+ * the context of the rows), up to a limit; returns whether these were all.
  */
-extern bool scan_keep_rows(DistScanState *state, int most);
+extern bool scan_keep_rows(DistScanState *state, KeptRows *rows, const ParamExternData *values, int most);
+
+/* The memory of such rows, which is made for the first of them. */
+extern MemoryContext scan_rows_context(DistScanState *state, KeptRows *rows);
+
+/* Forgets such rows. */
+extern void scan_forget_rows(KeptRows *rows);
 
 /*
  * Evaluates the parameters and finds the tasks, in the run context.  Sets

@@ -21,6 +21,7 @@ CustomScanMethods dist_scan_methods = {
 static const PlanField dist_plan_fields[] = {
 	PLAN_FIELD(PLAN_STRING, DistPlan, text),
 	PLAN_FIELD(PLAN_STRING, DistPlan, keep_text),
+	PLAN_FIELD(PLAN_STRING, DistPlan, batch_text),
 	PLAN_FIELD(PLAN_STRING, DistPlan, refusal),
 	PLAN_FIELD(PLAN_LIST, DistPlan, prune),
 	PLAN_FIELD(PLAN_LIST, DistPlan, keep_prune),
@@ -40,6 +41,12 @@ const DistPlan *
 dist_plan_peek(const CustomScan *node)
 {
 	return plan_fields_peek(node->custom_private);
+}
+
+void
+dist_plan_look_ahead(CustomScan *node, int param)
+{
+	((DistPlan *) unconstify(DistPlan *, dist_plan_peek(node)))->look_ahead = param;
 }
 
 bool

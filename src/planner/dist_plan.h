@@ -86,6 +86,16 @@ typedef struct DistPlan
 	int			keep_quals;		/* and the filters from here on */
 	List	   *keep_prune;
 
+	/*
+	 * The same text for the rows with any of many values, an array behind the
+	 * parameters of keep_text: if the executor's parameter look_ahead leads to
+	 * what knows them (look_ahead.h; from 1, 0: nothing does).
+	 */
+	const char *batch_text;
+	int			batch_qual;		/* expression: the filter for one of them; 0:
+								 * none */
+	int			look_ahead;
+
 	int			tableoid_position;	/* slot position of tableoid in a scan that
 									 * lists its columns; -1 if none */
 
@@ -109,6 +119,9 @@ extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
 
 /* Unpacks the fields that aren't pointers only; the pointers are NULL. */
 extern const DistPlan *dist_plan_peek(const CustomScan *node);
+
+/* Sets look_ahead of a packed plan. */
+extern void dist_plan_look_ahead(CustomScan *node, int param);
 
 /*
  * Whether its tasks must read as of one point in time: they read rows of

@@ -27,6 +27,7 @@
 #include "planner/dist_rel.h"
 #include "planner/foreign_key.h"
 #include "planner/hide_shards.h"
+#include "planner/look_ahead.h"
 #include "planner/modify_plan.h"
 #include "planner/named_objects.h"
 #include "planner/partial_plan.h"
@@ -312,6 +313,7 @@ plan_candidates(Query *query, const char *query_string, int cursor_options, Para
 		}
 	}
 	check_writable(&best_context);
+	look_ahead_add(best, query, cursor_options);
 	return best;
 }
 

@@ -39,6 +39,7 @@
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
 #include "planner/lock_path.h"
+#include "planner/look_ahead.h"
 #include "planner/planner.h"
 #include "planner/shard_append.h"
 #include "planner/shippable.h"
@@ -612,6 +613,25 @@ filters_of_kept(PlannerInfo *root, Index varno, List *remote)
 }
 
 /*
+ * The first filter by which a run looks up a value, for many values, whose
+ * array is parameter number; sets its place in the list.  NULL if there is
+ * none.
+ */
+static Node *
+find_lookup(List *filters, Index varno, int number, int *place)
+{
+	foreach_ptr(OpExpr, op, filters)
+	{
+		bool		column_is_left;
+
+		*place = foreach_current_index(op);
+		if (is_lookup(op, varno, &column_is_left))
+			return copyObject(lookup_of_batch(op, column_is_left, number));
+	}
+	return NULL;
+}
+
+/*
  * Adds to the plan, and to exprs, the text that reads the rows for all
  * rescans.
  */
@@ -623,6 +643,7 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 	List	   *kept = list_difference_ptr(remote, here);
 	List	   *own_exprs = NIL;
 	Bitmapset  *more = NULL;
+	int			lookup = 0;
 
 	pull_varattnos((Node *) here, varno, &more);
 	if (needs_rare_system_column(more))
@@ -634,16 +655,26 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 	if (here != NIL)
 	{
 		Query	   *query = make_scan_query(root, varno, kept, &own_exprs);
+		Node	   *batch;
 
 		query->targetList = list_copy(task->targetList);
 		add_table_columns(query, plan, relation, bms_difference(more, columns));
-		plan->keep_text = task_query_deparse(query);
+		batch = find_lookup(here, varno, list_length(own_exprs) + 1, &lookup);
+		plan->keep_text = task_query_deparse(copyObject(query));
+		if (batch != NULL)
+		{
+			ChangeVarNodes(batch, varno, 1, 0);
+			query->jointree->quals = make_and_qual(query->jointree->quals, batch);
+			plan->batch_text = task_query_deparse(query);
+		}
 		plan->keep_first = list_length(*exprs);
 		plan->keep_nparams = list_length(own_exprs);
 		*exprs = list_concat(*exprs, own_exprs);
 	}
 	plan->keep_prune = prune_pack(prune_from_quals(table, varno, kept), exprs);
 	plan->keep_quals = list_length(*exprs);
+	if (plan->batch_text != NULL)
+		plan->batch_qual = plan->keep_quals + lookup;
 	*exprs = list_concat(*exprs, copyObject(here));
 }
 

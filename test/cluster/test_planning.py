@@ -36,7 +36,7 @@ def test_plans_of_tasks_are_part_of_the_document(coordinator, table, options):
     assert lines[at + 1].startswith(" " * lines[at].index("R") + "  - Plan:")
 
 
-@pytest.mark.parametrize("correlation", ["b.payload >= a.id", "b.id = a.payload + 1", "a.id > 7"])
+@pytest.mark.parametrize("correlation", ["b.payload >= a.id", "b.id = a.payload + 1 AND random() < 2", "a.id > 7"])
 def test_scan_that_runs_often_keeps_its_rows(table, plan, correlation):
     """However many rows a query has, a correlated subquery asks the nodes for its own only a few times.
 
@@ -58,12 +58,29 @@ def test_more_rows_are_kept_if_they_are_found_by_a_hash_table(coordinator, schem
     """The newest row of each parent: not a query for each, but one for all if it takes no longer than those before."""
     coordinator.execute("SET citus.shard_count = 2")
     fill(coordinator, f"{schema}.large", 20000)
-    query = f"SELECT id, (SELECT b.id FROM {schema}.large b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) FROM {table} a"
+    query = f"SELECT id, (SELECT b.id FROM {schema}.large b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) FROM {table} a WHERE random() < 2"
     assert "Rows Kept: true" in plan(query)
     expected = {payload: newest for payload, newest in rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1")}
     assert all(newest == expected.get(number) for number, newest in rows(coordinator, query))
     coordinator.execute("SET work_mem = '64kB'")
     assert "Rows Kept: true" not in plan(query)
+
+
+@pytest.mark.parametrize("subquery", [
+    "a.id, (SELECT b.id FROM {large} b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) FROM {table} a",
+    "a.id, newest FROM {table} a LEFT JOIN LATERAL (SELECT b.id FROM {large} b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) x (newest) ON true"])
+def test_rows_for_the_next_runs_are_fetched_together(coordinator, schema, table, plan, subquery):
+    """However little memory there is for the rows of a table, the nodes are not asked for each parent."""
+    coordinator.execute("SET citus.shard_count = 2; SET work_mem = '64kB'; SET hash_mem_multiplier = 1")
+    fill(coordinator, f"{schema}.large", 20000)
+    query = "SELECT " + subquery.format(table=table, large=f"{schema}.large")
+    expected = {payload: newest for payload, newest in rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1")}
+    assert all(newest == expected.get(number) for number, newest in rows(coordinator, query))
+    lines = plan(query)
+    assert any("Custom Scan (LookAhead)" in line for line in lines) and any(line.startswith("Largest Batch: ") for line in lines)
+    assert "Rows Kept: true" not in lines
+    coordinator.execute("DECLARE backward SCROLL CURSOR WITH HOLD FOR " + query)
+    coordinator.execute("FETCH LAST FROM backward; FETCH PRIOR FROM backward")
 
 
 @pytest.mark.parametrize("query, waves", [

@@ -1,4 +1,4 @@
-"""Sources of Debian's packages, fetched by this machine's apt from the package sources that it has."""
+"""Sources of Debian's packages, fetched by this machine's apt from the package sources that it has, or that are named."""
 
 import re
 import shutil
@@ -8,13 +8,14 @@ from pathlib import Path
 __all__ = ["fetch_source"]
 
 
-def fetch_source(place, package, wanted=None):
-    """Fetches a package's source into a folder, of the upstream version that is wanted, or the newest that there is.
+def fetch_source(place, package, wanted=None, sources=None):
+    """Fetches a package's upstream source into a folder, of the version that is wanted, or the newest that there is.
 
-    Returns the archive, which apt has checked, and its version; raises OSError or CalledProcessError. A mirror may lack some that its
-    lists have.
+    `sources` is a line of an apt list of sources, to be used instead of the machine's. Returns the archive, which apt has checked, and its
+    version; raises OSError or CalledProcessError. A mirror may lack some that its lists have, and has those of the upstream more often
+    than the distribution's parts, which aren't fetched.
     """
-    options = apt_options(place / "apt")
+    options = apt_options(place / "apt", sources)
     apt("apt-get", "update", options, place)
     listed = set(re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package)))
     order = sorted(listed, key=lambda full: [int(number) for number in re.findall(r"\d+", full)], reverse=True)
@@ -25,7 +26,7 @@ def fetch_source(place, package, wanted=None):
         print(f"fetching the source of {package} {full}", flush=True)
         version = full.partition("-")[0]
         try:
-            apt("apt-get", "source", options, place, "--download-only", "--only-source", f"{package}={full}")
+            apt("apt-get", "source", options, place, "--download-only", "--tar-only", "--only-source", f"{package}={full}")
         except subprocess.CalledProcessError as error:
             failure = error
             continue
@@ -33,12 +34,14 @@ def fetch_source(place, package, wanted=None):
     raise failure
 
 
-def apt_options(folder):
-    """Options of apt: the machine's package sources, read as sources of source packages; the machine's own lists stay."""
+def apt_options(folder, sources):
+    """Options of apt: the given package sources, or the machine's, read as sources of source packages; the machine's own lists stay."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "lists/partial").mkdir(parents=True)
     (folder / "sources.list.d").mkdir()
-    for path in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
+    if sources:
+        (folder / "sources.list.d/named.list").write_text(f"{sources}\n")
+    for path in [] if sources else [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
         if path.suffix in (".list", ".sources") and path.exists():
             text = re.sub(r"(?m)^deb\b", "deb-src", path.read_text())
             (folder / "sources.list.d" / path.name).write_text(re.sub(r"(?m)^Types:.*", "Types: deb-src", text))

@@ -1,5 +1,6 @@
 """Suites of Python's drivers, which pytest runs: the tests of a source archive with the driver of the same version."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -56,7 +57,7 @@ class PythonSuite:
         environment = {**server.environment(), **self.variables, "PYTHONPATH": str(Path(__file__).parent), "TELL_OUTCOMES_TO": str(told)}
         output = ""
         try:
-            done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--continue-on-collection-errors",
+            done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "--continue-on-collection-errors",
                                    f"--timeout={PATIENCE}", "--timeout-method=signal", *self.options, *(only or [self.files[0]])],
                                   cwd=self.folder / "suite", env=environment, timeout=RUN, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, errors="replace", check=False)
@@ -72,21 +73,33 @@ class PythonSuite:
         return outcomes
 
 
-class DebianSuite(PythonSuite):
-    """The tests of a driver whose source distribution has none: those of Debian's source package."""
+class PackagedSuite(PythonSuite):
+    """The tests of a driver whose source distribution has none: those of the source package of a distribution.
+
+    The archive is known by its checksum, so that it doesn't matter who delivers it.
+    """
+
+    def __init__(self, *arguments, package, sources, checksum, **options):
+        super().__init__(*arguments, **options)
+        self.package, self.sources, self.checksum = package, sources, checksum
 
     def fetch(self, folder):
         folder.mkdir()
         try:
-            return fetch_source(folder, PACKAGES[self.name], self.version)[0]
+            archive = fetch_source(folder, self.package, self.version, self.sources)[0]
         except (OSError, subprocess.CalledProcessError) as error:
             detail = getattr(error, "stderr", "") or str(error)
-            raise SuiteMissing(f"skipped, since Debian's source package can't be had here:\n{detail.strip()[-1000:]}") from None
+            raise SuiteMissing(f"skipped, since the source package {self.package} can't be had here:\n{detail.strip()[-1000:]}") from None
+        if hashlib.sha256(archive.read_bytes()).hexdigest() != self.checksum:
+            raise SuiteMissing(f"skipped, since {archive.name} isn't the archive that the suite is known by")
+        return archive
 
 
-PACKAGES = {"psycopg": "psycopg3"}
 ASYNCPG = PythonSuite("asyncpg", "0.32.0", ["asyncpg==0.32.0", "distro==1.9.0"], ["tests", "pyproject.toml"])
-PSYCOPG = DebianSuite("psycopg", "3.1.7", ["psycopg[binary,pool,test]==3.1.7"], ["tests", "pyproject.toml", "tox.ini"],
-                      {"PSYCOPG_IMPL": "binary", "PSYCOPG_TEST_DSN": "dbname=postgres"}, ["-m", "not slow and not mypy and not refcount and not proxy",
-                                                                         "-p", "no:randomly"])
+PSYCOPG = PackagedSuite(
+    "psycopg", "3.1.17", ["psycopg[binary,test]==3.1.17", "psycopg-pool==3.1.9"], ["tests", "pyproject.toml", "tox.ini"],
+    {"PSYCOPG_IMPL": "binary", "PSYCOPG_TEST_DSN": "dbname=postgres"},
+    ["-m", "not slow and not mypy and not refcount and not proxy", "-p", "no:randomly", "-W", "ignore::pytest.PytestRemovedIn9Warning"],
+    package="psycopg3", sources="deb-src [trusted=yes] http://archive.ubuntu.com/ubuntu noble universe",
+    checksum="f17f2fad7e4dc32433d0c77a9e143e537c820f66b4132cdc9f210742e07ba4e3")
 PSYCOPG2 = PythonSuite("psycopg2", "2.9.13", ["psycopg2-binary==2.9.13"], ["tests"], {"PSYCOPG2_TESTDB": "postgres"})
