@@ -117,8 +117,8 @@ analyze_logical_table(Oid relid)
 	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
 		RemoteResult *result = remote_query(node->groupid,
-											psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
-													 quote_literal_cstr(name)), NULL);
+											node_call_with("SELECT pages, tuples FROM ", NODE_local_shard_sizes,
+														   node_text(name)), NULL);
 
 		if (result->nrows == 1)
 		{

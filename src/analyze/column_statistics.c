@@ -39,17 +39,16 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "lib/run_as.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 
 SQL_FUNCTION(citus_internal_set_column_statistics);
 
-/* Appends an element to the text of an ARRAY[]; NULL if there is no array. */
-static void
-append_values(StringInfo buf, int position, ArrayType *array)
+/* An array's text; NULL if there is none. */
+static char *
+array_text(ArrayType *array)
 {
-	appendStringInfo(buf, "%s%s", position == 0 ? "ARRAY[" : ", ",
-					 array == NULL ? "NULL" :
-					 quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(array))));
+	return array == NULL ? NULL : OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(array));
 }
 
 /* A slot's numbers, or NULL. */
@@ -82,23 +81,19 @@ static char *
 column_command(const char *relation, const ColumnStatistics *column)
 {
 	const VacAttrStats *stats = column->stats;
-	StringInfoData kinds;
-	StringInfoData numbers;
-	StringInfoData values;
+	List	   *kinds = NIL;
+	List	   *numbers = NIL;
+	List	   *values = NIL;
 
-	initStringInfo(&kinds);
-	initStringInfo(&numbers);
-	initStringInfo(&values);
 	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
-		appendStringInfo(&kinds, "%s%d", slot == 0 ? "" : ", ", stats->stakind[slot]);
-		append_values(&numbers, slot, slot_numbers(stats, slot));
-		append_values(&values, slot, slot_values(stats, slot));
+		kinds = lappend_int(kinds, stats->stakind[slot]);
+		numbers = lappend(numbers, array_text(slot_numbers(stats, slot)));
+		values = lappend(values, array_text(slot_values(stats, slot)));
 	}
-	return psprintf("SELECT citus_internal.set_column_statistics(%s, %s, %.9g, %d, %.9g, ARRAY[%s]::int2[], "
-					"%s]::text[], %s]::text[])",
-					quote_literal_cstr(relation), quote_literal_cstr(column->column), stats->stanullfrac,
-					stats->stawidth, stats->stadistinct, kinds.data, numbers.data, values.data);
+	return node_call(NODE_set_column_statistics, node_text(relation), node_text(column->column),
+					 node_real(stats->stanullfrac), node_int(stats->stawidth), node_real(stats->stadistinct),
+					 node_smallints(kinds), node_texts(numbers), node_texts(values));
 }
 
 List *

@@ -41,7 +41,7 @@ Datum
 citus_set_node_password(PG_FUNCTION_ARGS)
 {
 	char	   *arguments[2] = {NULL, NULL};
-	RemoteParams params = {2, (Oid[]) {NAMEOID, TEXTOID}, arguments, NULL, NULL};
+	RemoteParams params = {2, node_types(NODE_put_node_password), arguments, NULL, NULL};
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,

@@ -29,6 +29,7 @@
 #include "compat/sql_function.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "remote/own_address.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
@@ -149,9 +150,9 @@ connect_copied_node(CopiedNode *copied, const char *former)
 				 errhint("Give the address of the server with the copied data of that node.")));
 }
 
-/* Arguments of jsonb_build_object that make the addresses for become_copy. */
-static char *
-copied_address_arguments(List *nodes)
+/* The addresses for become_copy. */
+static NodeArgument
+copied_addresses(List *nodes)
 {
 	StringInfoData json;
 
@@ -160,7 +161,7 @@ copied_address_arguments(List *nodes)
 		appendStringInfo(&json, "%s%s, pg_catalog.jsonb_build_object('host', %s::pg_catalog.text, 'port', %d)",
 						 json.len == 0 ? "" : ", ", quote_literal_cstr(psprintf("%d", copied->node->nodeid)),
 						 quote_literal_cstr(copied->host), copied->port);
-	return json.data;
+	return (NodeArgument) {JSONBOID, psprintf("pg_catalog.jsonb_build_object(%s)", json.data)};
 }
 
 /* A random number of 32 bytes, in hexadecimal digits. */
@@ -178,10 +179,9 @@ random_secret(void)
 static void
 separate_copied_nodes(List *nodes, const char *former)
 {
-	char	   *command = psprintf("BEGIN; SELECT citus_internal.become_copy(pg_catalog.jsonb_build_object(%s), %s, %s, %s)",
-								   copied_address_arguments(nodes), quote_literal_cstr(former),
-								   quote_literal_cstr(spi_value("SELECT pg_catalog.gen_random_uuid()")),
-								   quote_literal_cstr(random_secret()));
+	char	   *command = node_call_with("BEGIN; SELECT ", NODE_become_copy, copied_addresses(nodes), node_text(former),
+										 node_text(spi_value("SELECT pg_catalog.gen_random_uuid()")),
+										 node_text(random_secret()));
 
 	foreach_ptr(CopiedNode, copied, nodes)
 	{

@@ -30,6 +30,7 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/late_constraint.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
@@ -71,10 +72,9 @@ add_late_constraints(UtilityCall *call, const DistTable *table, List *constraint
 {
 	foreach_oid(constraint, constraints)
 	{
-		utility_relay_call(call, psprintf("SELECT citus_internal.add_shard_constraint(%s, %s, %s)",
-										  quote_literal_cstr(relation_qualified_name(table->relid)),
-										  quote_literal_cstr(get_constraint_name(constraint)),
-										  inherited ? "true" : "false"));
+		utility_relay_call(call, node_call(NODE_add_shard_constraint,
+										   node_text(relation_qualified_name(table->relid)),
+										   node_text(get_constraint_name(constraint)), node_bool(inherited)));
 		add_shard_constraint(table, constraint, inherited);
 	}
 }

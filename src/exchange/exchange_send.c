@@ -28,6 +28,7 @@
 #include "exchange/exchange_row.h"
 #include "exchange/exchange_store.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 
 /* Arguments of the aggregate in front of the columns, without its state. */
@@ -111,11 +112,10 @@ connect_target(ExchangeTarget *target)
 static void
 send_batch(ExchangeTarget *target)
 {
-	Oid			types[] = {TEXTOID, TEXTOID, BYTEAOID};
 	char	   *values[] = {target->send->id, target->send->source, target->batch.data};
 	int			lengths[] = {strlen(values[0]), strlen(values[1]), target->batch.len};
 	int			formats[] = {1, 1, 1};
-	RemoteParams params = {.count = 3,.types = types,.values = values,.lengths = lengths,.formats = formats};
+	RemoteParams params = {.count = 3,.types = node_types(NODE_exchange_receive),.values = values,.lengths = lengths,.formats = formats};
 
 	if (target->conn == NULL)
 		target->conn = connect_target(target);

@@ -36,6 +36,7 @@
 #include "executor/cursor.h"
 #include "executor/scan_tasks.h"
 #include "executor/task_set.h"
+#include "remote/node_call.h"
 #include "resolve/tag.h"
 #include "sharding/logical_ctid.h"
 
@@ -82,8 +83,8 @@ lock_task(const DistTable *table, CursorRow *row, bool exclusive)
 	set_param(params, 2, XIDOID, TransactionIdGetDatum(row->xmin));
 	set_param(params, 3, BOOLOID, BoolGetDatum(exclusive));
 	return task_make(table, row->shard,
-					 psprintf("SELECT citus_internal.lock_row(%s::pg_catalog.regclass, $1, $2, $3, $4)",
-							  quote_literal_cstr(name)),
+					 node_call(NODE_lock_row, node_text(name), node_parameter(INT8OID, 1), node_parameter(TIDOID, 2),
+							   node_parameter(XIDOID, 3), node_parameter(BOOLOID, 4)),
 					 params);
 }
 

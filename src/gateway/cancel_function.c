@@ -27,6 +27,7 @@
 #include "gateway/gateway_stats.h"
 #include "lib/subtransaction.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_internal_gateway_cancel);
 SQL_FUNCTION(citus_internal_gateway_pass_cancels);
@@ -65,13 +66,9 @@ static bool
 pass_to_node(void *arg)
 {
 	const PassedCancel *passed = arg;
-	char	   *values[] = {psprintf("%d", (int32) (passed->request >> 32)), psprintf("%d", (int32) passed->request)};
-	Oid			types[] = {INT4OID, INT4OID};
-	int			lengths[] = {0, 0};
-	int			formats[] = {0, 0};
-	RemoteParams params = {lengthof(values), types, values, lengths, formats};
-
-	(void) remote_read_within(passed->groupid, "SELECT citus_internal.gateway_cancel($1, $2)", &params, PASS_TIMEOUT);
+	(void) remote_read_within(passed->groupid, node_call(NODE_gateway_cancel, node_int((int32) (passed->request >> 32)),
+														 node_int((int32) passed->request)),
+							  NULL, PASS_TIMEOUT);
 	return true;
 }
 

@@ -44,6 +44,7 @@
 #include "monitor/table_statistics.h"
 #include "planner/replaced_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_internal_pg_relation_size);
 SQL_FUNCTION(citus_internal_pg_table_size);
@@ -222,19 +223,6 @@ part_here(Oid table, const char *part)
 	return InvalidOid;
 }
 
-/* Reads numbers, an array of int8 as text. */
-static void
-read_numbers(const char *text, int64 *numbers)
-{
-	for (int i = 0; i < NUMBERS_MAX && *text != '\0'; i++)
-	{
-		char	   *end;
-
-		numbers[i] = strtoi64(text + 1, &end, 10);
-		text = end;
-	}
-}
-
 /* NodeRowCallback: a row of citus_internal.local_shard_numbers(). */
 static void
 take_numbers(int32 groupid, int ncolumns, char **values, void *arg)
@@ -250,7 +238,7 @@ take_numbers(int32 groupid, int ncolumns, char **values, void *arg)
 		return;
 	if (relid == table)
 		state->shards += pg_strtoint32(values[3]);
-	read_numbers(values[4], numbers);
+	(void) node_int64s(values[4], numbers, NUMBERS_MAX);
 	if (OidIsValid(relid))
 		numbers_add(cache->kind, enter_relation(cache, relid, table)->numbers, numbers);
 }
@@ -279,11 +267,11 @@ report_statistics_of_nodes(void)
 }
 
 /*
- * Asks the nodes of some groups, but those that didn't answer the last time.
- * names: the arguments of the function, for a table or all.
+ * Asks the nodes of some groups, but those that didn't answer the last time,
+ * for the numbers of a table, or of all.
  */
 static void
-ask_for_numbers(NumbersCache *cache, List *groups, const char *names)
+ask_for_numbers(NumbersCache *cache, List *groups, const char *schema, const char *table)
 {
 	MemoryContext context = MemoryContextSwitchTo(cache->context);
 	List	   *active = list_intersection_int(groups, node_groups());
@@ -294,8 +282,8 @@ ask_for_numbers(NumbersCache *cache, List *groups, const char *names)
 	if (cache->kind == NUMBERS_STATISTICS)
 		report_statistics_of_nodes();
 	lost = node_query_groups(list_difference_int(active, cache->lost_groups),
-							 psprintf("SELECT * FROM citus_internal.local_shard_numbers(%s, %s)",
-									  cache->kind == NUMBERS_STATISTICS ? "true" : "false", names),
+							 node_call_with("SELECT * FROM ", NODE_local_shard_numbers,
+											node_bool(cache->kind == NUMBERS_STATISTICS), node_text(schema), node_text(table)),
 							 take_numbers, cache);
 	cache->lost_groups = list_concat(cache->lost_groups, lost);
 	cache->broken = false;
@@ -324,7 +312,7 @@ ask_for_all_tables(NumbersCache *cache)
 	HASH_SEQ_STATUS status;
 	TableState *state;
 
-	ask_for_numbers(cache, node_groups(), "NULL, NULL");
+	ask_for_numbers(cache, node_groups(), NULL, NULL);
 	cache->asked_all = true;
 	hash_seq_init(&status, cache->tables);
 	while ((state = hash_seq_search(&status)) != NULL)
@@ -353,9 +341,7 @@ ask_for_table(NumbersCache *cache, Oid relid)
 	if (list_intersection_int(groups, cache->lost_groups) == NIL)
 	{
 		forget_part_of_table(cache, state);
-		ask_for_numbers(cache, groups,
-				  psprintf("%s, %s", quote_literal_cstr(get_namespace_name(get_rel_namespace(relid))),
-						   quote_literal_cstr(get_rel_name(relid))));
+		ask_for_numbers(cache, groups, get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
 		state->known = true;
 	}
 	state->lost = list_intersection_int(groups, cache->lost_groups) != NIL;

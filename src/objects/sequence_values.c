@@ -338,15 +338,14 @@ take_block(Oid seqid, uint64 changes, int32 length)
 {
 	FormData_pg_sequence form = sequence_form(seqid);
 	RemoteResult *result;
-	int64		first;
-	int64		last;
+	int64		ends[2];		/* first and last value */
 
 	length = next_length(&form, length);
 	result = ask_for_block(node_call(NODE_take_sequence_values, node_text(relation_qualified_name(seqid)), node_int(length)));
-	if (sscanf(remote_value(result, 0, 0), "{" INT64_FORMAT "," INT64_FORMAT "}", &first, &last) != 2)
+	if (node_int64s(remote_value(result, 0, 0), ends, 2) != 2)
 		elog(ERROR, "expected two values, got %s", remote_value(result, 0, 0));
-	store_block(seqid, first, last, form.seqincrement, changes, length);
-	return first;
+	store_block(seqid, ends[0], ends[1], form.seqincrement, changes, length);
+	return ends[0];
 }
 
 static int64

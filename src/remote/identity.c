@@ -38,6 +38,7 @@
 #include "compat/sql_function.h"
 #include "lib/transaction_end.h"
 #include "remote/identity.h"
+#include "remote/node_call.h"
 #include "remote/private.h"
 
 #define BEGIN_COMMAND "SELECT citus_internal.task_user($1, $2, $3)"
@@ -63,7 +64,7 @@ identity_begin_remote(RemoteConn *conn, Oid analyst)
 {
 	Identity	own;
 	char	   *values[3];
-	RemoteParams params = {3, (Oid[]) {TEXTOID, INT4OID, TEXTOID}, values, NULL, NULL};
+	RemoteParams params = {3, node_types(NODE_task_user), values, NULL, NULL};
 
 	GetUserIdAndSecContext(&own.user, &own.context);
 	if (own.context == 0 && own.user == GetOuterUserId() && (!OidIsValid(analyst) || analyst == own.user))

@@ -22,7 +22,7 @@ SQL_FUNCTION(node_call_signatures);
 #define MAX_NODE_ARGUMENTS 10
 
 #define DESCRIBE_NODE_FUNCTION(name, ...) {#name, {__VA_ARGS__}},
-static const struct
+static struct
 {
 	const char *name;
 	Oid			types[MAX_NODE_ARGUMENTS + 1];	/* up to InvalidOid */
@@ -55,6 +55,18 @@ node_float(double value)
 }
 
 NodeArgument
+node_real(float4 value)
+{
+	return (NodeArgument) {FLOAT4OID, psprintf("%.9g", value)};
+}
+
+NodeArgument
+node_parameter(Oid type, int number)
+{
+	return (NodeArgument) {type, psprintf("$%d", number)};
+}
+
+NodeArgument
 node_bool(bool value)
 {
 	return (NodeArgument) {BOOLOID, value ? "true" : "false"};
@@ -62,7 +74,7 @@ node_bool(bool value)
 
 /* An array of elements that are written as SQL. */
 static NodeArgument
-make_array_argument(Oid type, const char *element_type, List *elements)
+make_array_argument(Oid type, const char *element_type, const List *elements)
 {
 	StringInfoData buf;
 
@@ -84,14 +96,26 @@ node_texts(const List *values)
 	return make_array_argument(TEXTARRAYOID, "text", elements);
 }
 
-NodeArgument
-node_ints(const List *values)
+static List *
+int_elements(const List *values)
 {
 	List	   *elements = NIL;
 
 	foreach_int(value, values)
 		elements = lappend(elements, node_int(value).sql);
-	return make_array_argument(INT4ARRAYOID, "int4", elements);
+	return elements;
+}
+
+NodeArgument
+node_ints(const List *values)
+{
+	return make_array_argument(INT4ARRAYOID, "int4", int_elements(values));
+}
+
+NodeArgument
+node_smallints(const List *values)
+{
+	return make_array_argument(INT2ARRAYOID, "int2", int_elements(values));
 }
 
 NodeArgument
@@ -109,7 +133,7 @@ static bool
 fits_type(Oid type, const NodeArgument *argument)
 {
 	if (argument->type == UNKNOWNOID)
-		return (type != INT4OID && type != INT8OID && type != FLOAT8OID && type != BOOLOID) ||
+		return (type != INT4OID && type != INT8OID && type != FLOAT4OID && type != FLOAT8OID && type != BOOLOID) ||
 			strcmp(argument->sql, "NULL") == 0;
 	return argument->type == type;
 }
@@ -133,6 +157,27 @@ node_call_text(const char *prefix, NodeFunction function, const NodeArgument *ar
 		elog(ERROR, "%s() has more arguments", name);
 	appendStringInfoChar(&buf, ')');
 	return buf.data;
+}
+
+Oid *
+node_types(NodeFunction function)
+{
+	return node_functions[function].types;
+}
+
+int
+node_int64s(const char *text, int64 *values, int max)
+{
+	int			n = 0;
+
+	while (n < max && *text != '\0' && text[1] != '\0')
+	{
+		char	   *end;
+
+		values[n++] = strtoi64(text + 1, &end, 10);
+		text = end;
+	}
+	return n;
 }
 
 /* The described functions, one a line; declared by tests only. */

@@ -31,6 +31,7 @@
 #include "catalog/node.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "remote/node_call.h"
 #include "txn/dist_transaction.h"
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
@@ -527,15 +528,13 @@ begin_transaction(bool fresh)
 	CommitStamp stamp = commit_ring_clock();
 	CommitStamp theirs = ask_for_stamps(conns);
 	ListCell   *cell;
-	char		command[100];
 
 	stamp = Max(stamp, theirs);
 	foreach(cell, conns)
 		dist_transaction.stamp_groups = bms_add_member(dist_transaction.stamp_groups, ((RemoteConn *) lfirst(cell))->groupid);
 	MemoryContextSwitchTo(old_context);
-	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
 	foreach(cell, conns)
-		remote_send(lfirst(cell), command, NULL, SEND_IN_XACT);
+		remote_send(lfirst(cell), node_call(NODE_snapshot_set, node_bigint(stamp)), NULL, SEND_IN_XACT);
 	if (fresh)
 		snapshot_move_transaction(stamp);
 	else
@@ -577,7 +576,6 @@ void
 dist_snapshot_join(RemoteConn *conn)
 {
 	CommitStamp stamp = dist_transaction.stamp != 0 ? dist_transaction.stamp : snapshot_moved_to();
-	char		command[100];
 
 	if (stamp == 0)
 		return;
@@ -585,13 +583,11 @@ dist_snapshot_join(RemoteConn *conn)
 		not_asked(conn);
 	if (exported_snapshot_of_group(conn->groupid) != NULL)
 	{
-		snprintf(command, sizeof(command), "SET TRANSACTION SNAPSHOT %s",
-				 quote_literal_cstr(exported_snapshot_of_group(conn->groupid)));
-		remote_queue_command(conn, command);
+		remote_queue_command(conn, psprintf("SET TRANSACTION SNAPSHOT %s",
+											quote_literal_cstr(exported_snapshot_of_group(conn->groupid))));
 		return;
 	}
-	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
-	remote_queue_command(conn, command);
+	remote_queue_command(conn, node_call(NODE_snapshot_set, node_bigint(stamp)));
 }
 
 void

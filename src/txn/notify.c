@@ -54,6 +54,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "txn/dist_transaction.h"
 #include "txn/notify.h"
 
@@ -193,20 +194,11 @@ notify_end_level(int level, bool commit)
 static char *
 notify_command(void)
 {
-	int			n = list_length(dist_transaction.notes);
-	Datum	   *texts = palloc(sizeof(Datum) * 2 * n);
-	ArrayType  *array;
+	List	   *texts = NIL;
 
-	for (int i = 0; i < n; i++)
-	{
-		const NotedMessage *message = list_nth(dist_transaction.notes, i);
-
-		texts[2 * i] = CStringGetTextDatum(message->channel);
-		texts[2 * i + 1] = CStringGetTextDatum(message->payload);
-	}
-	array = construct_array(texts, 2 * n, TEXTOID, -1, false, TYPALIGN_INT);
-	return psprintf("SELECT citus_internal.notify(%s)",
-					quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(array))));
+	foreach_ptr(const NotedMessage, message, dist_transaction.notes)
+		texts = lappend(lappend(texts, (char *) message->channel), (char *) message->payload);
+	return node_call(NODE_notify, node_texts(texts));
 }
 
 static void

@@ -40,6 +40,12 @@ class File:
         """C text with comments and the insides of strings blanked; positions stay."""
         return blank(self.text)
 
+    @cached_property
+    def literals(self):
+        """C text with all but the insides of strings blanked."""
+        return "".join(c if c == "\n" or c != kept else " " for c, kept in
+                       zip(blank(self.text, keep_literals=True), self.code))
+
     @property
     def is_c(self):
         return self.ext in (".c", ".h")
@@ -63,7 +69,7 @@ def files():
             and not os.path.islink(os.path.join(ROOT, p))]
 
 
-def blank(text):
+def blank(text, keep_literals=False):
     """Replaces comments and the contents of literals by spaces, keeping newlines."""
     out = []
     i, n = 0, len(text)
@@ -77,7 +83,8 @@ def blank(text):
             end = n if end < 0 else end
         elif text[i] in "\"'":
             end = _literal_end(text, i)
-            out.append(text[i] + _spaces(text[i + 1:end - 1]) + text[end - 1:end])
+            inside = text[i + 1:end - 1]
+            out.append(text[i] + (inside if keep_literals else _spaces(inside)) + text[end - 1:end])
             i = end
             continue
         else:

@@ -238,6 +238,25 @@ def sql_symbols(files):
         yield Problem(in_c[name], 0, f"SQL-callable {name} is in no fragment of sql/")
 
 
+# Statements that are more than a call: rows as values of the table's type, sets of rows in one VALUES.
+WRITTEN_CALLS = {"src/planner/modify_text.c", "src/conversion/convert_metadata.c"}
+
+
+def node_calls(files):
+    """A text of C that calls a function of ours names one that there is, and arguments are written by node_call.h."""
+    defined = {name for file in files if file.path.startswith("sql/")
+               for name in re.findall(r"FUNCTION citus_internal\.(\w+)\(", file.text)}
+    for file in files:
+        if not file.is_c or not file.path.startswith("src/") or "citus_internal." not in file.text:
+            continue
+        for found in re.finditer(r"\bcitus_internal\.(\w+)\(([^)\"]*)", file.literals):
+            line = file.text.count("\n", 0, found.start()) + 1
+            if found[1] not in defined:
+                yield Problem(file.path, line, f"calls citus_internal.{found[1]}, which does not exist")
+            elif "%" in found[2] and file.path not in WRITTEN_CALLS:
+                yield Problem(file.path, line, f"writes arguments of {found[1]}() itself: use remote/node_call.h")
+
+
 def _server_include():
     try:
         config = host.pg_config()
