@@ -62,6 +62,7 @@
 #include "resolve/shard_set.h"
 #include "tenants/tenant.h"
 #include "txn/transaction.h"
+#include "vector/vector_node.h"
 #include "inert_settings.h"
 
 /*
@@ -123,6 +124,7 @@ _PG_init(void)
 	wire_type_init();
 	statement_cache_init();
 	columnar_init();
+	vector_node_init();
 	relations_init();
 	metadata_init();
 	cache_limit_init();

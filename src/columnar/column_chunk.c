@@ -7,7 +7,9 @@
  * the least one by, in as few bytes as the range needs.  All others are stored
  * as in a heap's tuple, with the alignment of their type and short headers, so
  * that after expansion values are used where they are.  If a chunk has few
- * different ones, each is stored once.
+ * different ones, each is stored once.  Numerics of one scale are stored as
+ * integers, and expanded to integers; single values become numerics when they
+ * are asked for.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,9 +21,11 @@
 #include "lib/stringinfo.h"
 #include "port/pg_crc32c.h"
 #include "utils/datum.h"
+#include "utils/memutils.h"
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
+#include "columnar/scaled_numeric.h"
 #include "compat/varlena.h"
 
 /* A dictionary's codes are bytes. */
@@ -239,11 +243,10 @@ integer_width(uint64 range)
 	return range <= PG_UINT32_MAX ? 4 : 8;
 }
 
+/* Integers, and what the least and the greatest are. */
 static void
-encode_integers(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
+encode_integers(const int64 *values, uint32 count, StringInfo raw, EncodedChunk *chunk, int64 *least, int64 *greatest)
 {
-	const int64 *values = buffer->integers;
-	uint32		count = buffer->nvalues;
 	int64		min = count > 0 ? values[0] : 0;
 	int64		max = min;
 	int			width;
@@ -254,8 +257,9 @@ encode_integers(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
 		min = Min(min, values[i]);
 		max = Max(max, values[i]);
 	}
+	*least = min;
+	*greatest = max;
 	width = integer_width((uint64) max - (uint64) min);
-	chunk->meta.encoding = CHUNK_INTEGERS;
 	chunk->meta.base = min;
 	chunk->meta.width = width;
 	enlargeStringInfo(raw, (int) (count * width));
@@ -281,12 +285,67 @@ encode_integers(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
 		}
 	}
 	raw->len += count * width;
-	if (buffer->integer_order && count > 0)
+}
+
+/* Values that are passed by value. */
+static void
+encode_by_value(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
+{
+	int64		min;
+	int64		max;
+
+	chunk->meta.encoding = CHUNK_INTEGERS;
+	encode_integers(buffer->integers, buffer->nvalues, raw, chunk, &min, &max);
+	if (!buffer->integer_order || buffer->nvalues == 0)
+		return;
+	chunk->bounded = true;
+	chunk->min = integer_to_datum(min, buffer->attlen);
+	chunk->max = integer_to_datum(max, buffer->attlen);
+}
+
+static Datum
+make_numeric(int64 integer, int scale)
+{
+	char	   *numeric = palloc(SCALED_NUMERIC_BYTES);
+
+	(void) scaled_to_numeric(integer, scale, numeric);
+	return PointerGetDatum(numeric);
+}
+
+/*
+ * Numerics, if all are integers divided by the same power of ten; false if
+ * they aren't.
+ */
+static bool
+encode_numerics(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
+{
+	int64	   *integers;
+	int			scale = 0;
+	int			first_scale = 0;
+	int64		min;
+	int64		max;
+
+	if (buffer->type != NUMERICOID || buffer->nvalues == 0)
+		return false;
+	integers = MemoryContextAllocHuge(CurrentMemoryContext, buffer->nvalues * sizeof(int64));
+	for (uint32 i = 0; i < buffer->nvalues; i++)
 	{
-		chunk->bounded = true;
-		chunk->min = integer_to_datum(min, buffer->attlen);
-		chunk->max = integer_to_datum(max, buffer->attlen);
+		if (!numeric_to_scaled(PointerGetDatum(buffer->bytes.data + buffer->starts[i]), &scale, &integers[i]) ||
+			(i > 0 && scale != first_scale))
+		{
+			pfree(integers);
+			return false;
+		}
+		first_scale = scale;
 	}
+	chunk->meta.encoding = CHUNK_SCALED;
+	chunk->meta.scale = (uint8) scale;
+	encode_integers(integers, buffer->nvalues, raw, chunk, &min, &max);
+	chunk->bounded = true;
+	chunk->min = make_numeric(min, scale);
+	chunk->max = make_numeric(max, scale);
+	pfree(integers);
+	return true;
 }
 
 static uint32
@@ -430,10 +489,10 @@ column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression method, int level
 	append_null_bitmap(buffer, &raw);
 	if (buffer->attbyval)
 	{
-		encode_integers(buffer, &raw, chunk);
+		encode_by_value(buffer, &raw, chunk);
 		find_bounds(buffer, NULL, buffer->nvalues, chunk);
 	}
-	else
+	else if (!encode_numerics(buffer, &raw, chunk))
 		encode_datums(buffer, &raw, chunk);
 	chunk->meta.type = buffer->type;
 	chunk->meta.collation = buffer->collation;
@@ -527,6 +586,17 @@ find_datums(Form_pg_attribute att, const char *in, uint32 len, uint32 count, Dat
 	return at <= len;
 }
 
+/* Whether integers can be expanded to numerics. */
+static bool
+scaled_values_are_valid(const Datum *values, uint32 count)
+{
+	bool		valid = true;
+
+	for (uint32 i = 0; i < count; i++)
+		valid &= (int64) values[i] < SCALED_LIMIT && (int64) values[i] > -SCALED_LIMIT;
+	return valid;
+}
+
 /* The values that are not NULL, as if no row were NULL. */
 static bool
 decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint32 len, uint32 count,
@@ -545,6 +615,11 @@ decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint
 				return false;
 			decode_integers(meta, att->attlen, in, count, values);
 			return true;
+		case CHUNK_SCALED:
+			if (att->atttypid != NUMERICOID || (uint64) count * meta->width != len || meta->scale > SCALED_MAX_SCALE)
+				return false;
+			decode_integers(meta, sizeof(int64), in, count, values);
+			return scaled_values_are_valid(values, count);
 		case CHUNK_DATUMS:
 			return !att->attbyval && find_datums(att, in, len, count, values, &end);
 		case CHUNK_DICTIONARY:
@@ -586,6 +661,25 @@ spread_values(const char *bitmap, uint32 nrows, uint32 count, Datum *values, boo
 	return count == 0;
 }
 
+void
+column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows)
+{
+	MemoryContext context = GetMemoryChunkContext(unconstify(int64 *, vector->integers));
+	char	   *out;
+
+	if (vector->values == NULL)
+	{
+		/* behind the values is room for what they point to */
+		vector->values = MemoryContextAllocHuge(context, nrows * (sizeof(Datum) + SCALED_NUMERIC_BYTES));
+		memset(vector->values, 0, nrows * sizeof(Datum));
+	}
+	if (vector->values[row] != 0)
+		return;
+	out = (char *) (vector->values + nrows) + row * SCALED_NUMERIC_BYTES;
+	(void) scaled_to_numeric(vector->integers[row], vector->scale, out);
+	vector->values[row] = PointerGetDatum(out);
+}
+
 const char *
 column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows,
 					ColumnVector *vector)
@@ -612,7 +706,13 @@ column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *st
 		memset(vector->nulls, false, nrows * sizeof(bool));
 	else if (!spread_values(raw, nrows, count, vector->values, vector->nulls))
 		return "its values are invalid";
-	if (att->attbyval)
+	if (meta->encoding == CHUNK_SCALED)
+	{
+		vector->integers = (int64 *) vector->values;
+		vector->values = NULL;
+		vector->scale = meta->scale;
+	}
+	if (att->attbyval || meta->encoding == CHUNK_SCALED)
 		pfree(raw);
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 
 #include "columnar/compression.h"
@@ -50,24 +51,58 @@ extern void column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression metho
 /* A chunk's values, expanded.  All arrays are by row. */
 typedef struct ColumnVector
 {
-	Datum	   *values;			/* NULL: the column was not read */
-	bool	   *nulls;
+	Datum	   *values;
+	bool	   *nulls;			/* NULL: the column was not read */
 	bool		has_nulls;
 	const uint8 *codes;			/* of a chunk without NULLs that has a
 								 * dictionary, otherwise NULL */
 	int			ndistinct;		/* codes are below it */
+	const int64 *integers;		/* numerics as integers (scaled_numeric.h),
+								 * or NULL; values has those that were asked
+								 * for */
+	int			scale;
 } ColumnVector;
+
+/* Makes the value of a row of a vector of integers. */
+extern void column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows);
+
+/* The value of a row of a vector with nrows, which isn't NULL. */
+static inline Datum
+column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows)
+{
+	if (vector->integers != NULL)
+		column_vector_make_numeric(vector, row, nrows);
+	return vector->values[row];
+}
 
 /*
  * Expands a chunk, checking it: stored is its bytes.  The vector's arrays
- * values and nulls have room for nrows.  Memory that values passed by
- * reference point into, and the codes, is palloc'd here.  Returns what is
- * wrong with the chunk, or NULL.
+ * values, which may become that of integers, and nulls have room for nrows.
+ * Memory that values passed by reference point into, and the codes, is
+ * palloc'd here.  Returns what is wrong with the chunk, or NULL.
  */
 extern const char *column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored,
 									   uint32 nrows, ColumnVector *vector);
 
 /* Whether a value of this type is ordered as the integer that it is. */
 extern bool column_is_ordered_as_integer(Oid type);
+
+/* The integer that a value of such a type is. */
+static inline int64
+integer_of_datum(Datum value, Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+			return DatumGetBool(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+		case DATEOID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
 
 #endif							/* CITUS_COLUMNAR_COLUMN_CHUNK_H */

@@ -69,6 +69,7 @@ struct RowFilter
 	int			ntests;
 	bool		complete;
 	bool		values_known;
+	bool		counts_nothing;
 };
 
 static bool
@@ -235,6 +236,12 @@ row_filter_is_complete(const RowFilter *filter)
 }
 
 void
+row_filter_counts_nothing(RowFilter *filter)
+{
+	filter->counts_nothing = true;
+}
+
+void
 row_filter_reset(RowFilter *filter)
 {
 	filter->values_known = false;
@@ -391,16 +398,9 @@ evaluate_condition(const RowFilter *filter, const RowTest *test, const StripeRea
 {
 	ExprContext *econtext = filter->scan->ps.ps_ExprContext;
 	TupleTableSlot *slot = filter->scan->ss_ScanTupleSlot;
-	int			column = -1;
 
 	ResetExprContext(econtext);
-	ExecClearTuple(slot);
-	while ((column = bms_next_member(test->columns, column)) >= 0)
-	{
-		slot->tts_values[column] = reader->vectors[column].values[row];
-		slot->tts_isnull[column] = reader->vectors[column].nulls[row];
-	}
-	ExecStoreVirtualTuple(slot);
+	stripe_reader_store_values(reader, test->columns, row, slot);
 	econtext->ecxt_scantuple = slot;
 	return ExecQual(test->state, econtext);
 }
@@ -479,6 +479,7 @@ row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *ro
 				break;
 		}
 	}
-	InstrCountFiltered1(filter->scan, asked - count);
+	if (!filter->counts_nothing)
+		InstrCountFiltered1(filter->scan, asked - count);
 	return count;
 }

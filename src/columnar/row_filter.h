@@ -26,6 +26,9 @@ extern RowFilter *row_filter_make(List *quals, Index varno, ScanState *scan);
 /* Whether the filter evaluates all of the conditions that it was made of. */
 extern bool row_filter_is_complete(const RowFilter *filter);
 
+/* Doesn't count the rows that it removes for EXPLAIN. */
+extern void row_filter_counts_nothing(RowFilter *filter);
+
 /* Parameters have other values from now on. */
 extern void row_filter_reset(RowFilter *filter);
 

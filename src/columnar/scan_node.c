@@ -167,28 +167,49 @@ columnar_scan_recheck(ScanState *ss, TupleTableSlot *slot)
 	return true;
 }
 
-/* As ExecScan(), but for the rows that have passed the conditions already. */
-static TupleTableSlot *
-columnar_scan_exec(CustomScanState *css)
+bool
+columnar_scan_fetch(CustomScanState *css)
 {
-	ColumnarScanState *state = (ColumnarScanState *) css;
 	PlanState  *ps = &css->ss.ps;
 	ExprContext *econtext = ps->ps_ExprContext;
 	bool		passes;
 
-	if (ps->state->es_epq_active != NULL)
-		return ExecScan(&css->ss, columnar_scan_next_row, columnar_scan_recheck);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
-		if (!next_scanned_row(state, &passes))
-			return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
+		if (!next_scanned_row((ColumnarScanState *) css, &passes))
+			return false;
 		econtext->ecxt_scantuple = css->ss.ss_ScanTupleSlot;
 		if (passes || ExecQual(ps->qual, econtext))
-			return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
+			return true;
 		InstrCountFiltered1(css, 1);
 	}
+}
+
+StripeScan *
+columnar_scan_fetch_group(CustomScanState *css)
+{
+	ColumnarScanState *state = (ColumnarScanState *) css;
+
+	if (css->ss.ps.qual != NULL && (state->row_filter == NULL || !row_filter_is_complete(state->row_filter)))
+		return NULL;
+	if (state->scan == NULL)
+		begin_table_scan(state);
+	return table_scan_next_group(state->scan, css->ss.ss_ScanTupleSlot);
+}
+
+/* As ExecScan(), but for the rows that have passed the conditions already. */
+static TupleTableSlot *
+columnar_scan_exec(CustomScanState *css)
+{
+	PlanState  *ps = &css->ss.ps;
+
+	if (ps->state->es_epq_active != NULL)
+		return ExecScan(&css->ss, columnar_scan_next_row, columnar_scan_recheck);
+	if (!columnar_scan_fetch(css))
+		return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
+	return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
 }
 
 static void
@@ -289,6 +310,12 @@ static const CustomExecMethods columnar_exec_methods = {
 	.InitializeWorkerCustomScan = columnar_scan_initialize_worker,
 	.ExplainCustomScan = columnar_scan_explain,
 };
+
+bool
+is_columnar_scan(const Plan *plan)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &columnar_scan_methods;
+}
 
 static Node *
 columnar_scan_create(CustomScan *plan)

@@ -11,9 +11,27 @@
 #include "postgres.h"
 
 #include "nodes/extensible.h"
+#include "nodes/execnodes.h"
+
+#include "columnar/stripe_scan.h"
 
 /* What makes the node's state (CustomScan.methods). */
 extern const CustomScanMethods columnar_scan_methods;
+
+extern bool is_columnar_scan(const Plan *plan);
+
+/*
+ * For a node above a ColumnarScan that computes on many rows at once: goes to
+ * the next chunk group with rows that pass the conditions, which the result
+ * has selected.  NULL: the rows that are left come by columnar_scan_fetch().
+ */
+extern StripeScan *columnar_scan_fetch_group(CustomScanState *css);
+
+/*
+ * The next row that passes the conditions, not projected, in the scan's slot,
+ * which is its expression context's scan tuple; false at the end.
+ */
+extern bool columnar_scan_fetch(CustomScanState *css);
 
 extern void scan_node_init(void);
 

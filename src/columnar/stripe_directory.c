@@ -182,7 +182,7 @@ set_stripe_info(StripeStore *store, const StoredRecord *record, StripeInfo *stri
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
 	memcpy(&stripe->record, record->bytes, sizeof(StripeRecord));
-	if (stripe->record.version != STRIPE_FORMAT_VERSION)
+	if (stripe->record.version > STRIPE_FORMAT_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("columnar table \"%s\" has a stripe of an unknown format", RelationGetRelationName(store->table)),

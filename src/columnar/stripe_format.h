@@ -30,7 +30,8 @@
 #define STRIPE_MAX_BLOCKS ((uint32) 0x7FFFFF00)
 #define STRIPE_BLOCK_ROWS 256
 
-#define STRIPE_FORMAT_VERSION 1
+/* What is written; earlier versions are read. */
+#define STRIPE_FORMAT_VERSION 2
 
 /* Whether a ctid is that of a row of a stripe, not of the row-wise part. */
 static inline bool
@@ -50,7 +51,7 @@ typedef enum StripeState
 /* A stripe's record in the directory. */
 typedef struct StripeRecord
 {
-	uint32		version;		/* STRIPE_FORMAT_VERSION */
+	uint32		version;		/* at most STRIPE_FORMAT_VERSION */
 	uint32		state;			/* a StripeState */
 	uint32		nblocks;		/* of ctids, from the record's number on */
 	Oid			data_id;		/* of the stream of bytes */
@@ -68,8 +69,10 @@ typedef enum ChunkEncoding
 	CHUNK_ABSENT = 0,			/* a dropped column */
 	CHUNK_INTEGERS = 1,			/* differences to a base, of a fixed width */
 	CHUNK_DATUMS = 2,			/* as in a heap's tuple, one after the other */
-	CHUNK_DICTIONARY = 3		/* the different values as CHUNK_DATUMS, and a
+	CHUNK_DICTIONARY = 3,		/* the different values as CHUNK_DATUMS, and a
 								 * byte for each row */
+	CHUNK_SCALED = 4			/* numerics, as CHUNK_INTEGERS, multiplied by
+								 * a power of ten; from version 2 on */
 } ChunkEncoding;
 
 #define CHUNK_NO_BOUND ((uint32) 0xFFFFFFFF)
@@ -82,7 +85,7 @@ typedef enum ChunkEncoding
 typedef struct ChunkMeta
 {
 	uint64		at;				/* in the stripe's stream */
-	int64		base;			/* CHUNK_INTEGERS: added to each */
+	int64		base;			/* of integers: added to each */
 	uint32		len;			/* as stored */
 	uint32		raw_len;		/* expanded */
 	uint32		crc;			/* CRC-32C of the stored bytes */
@@ -92,10 +95,11 @@ typedef struct ChunkMeta
 	Oid			type;			/* by whose order the bounds were found */
 	Oid			collation;
 	uint16		ndistinct;		/* CHUNK_DICTIONARY */
-	uint8		width;			/* CHUNK_INTEGERS: 0 (all equal), 1, 2, 4, 8 */
+	uint8		width;			/* of integers: 0 (all equal), 1, 2, 4, 8 */
 	uint8		encoding;		/* a ChunkEncoding */
 	uint8		compression;	/* a ColumnarCompression */
-	uint8		unused[3];
+	uint8		scale;			/* CHUNK_SCALED */
+	uint8		unused[2];
 } ChunkMeta;
 
 /*

@@ -152,7 +152,7 @@ stripe_reader_need(StripeReader *reader, StripeStore *store, int column)
 {
 	MemoryContext old;
 
-	if (reader->vectors[column].values != NULL)
+	if (reader->vectors[column].nulls != NULL)
 		return;
 	old = MemoryContextSwitchTo(reader->group_context);
 	load_column(reader, store, column);
@@ -223,25 +223,41 @@ stripe_reader_bounds(const StripeReader *reader, int column, int group, ChunkBou
 	}
 }
 
+/* Stores a column of a row of the group. */
+static inline void
+store_value(const StripeReader *reader, int column, uint32 row, TupleTableSlot *slot)
+{
+	ColumnVector *vector = &reader->vectors[column];
+
+	slot->tts_isnull[column] = vector->nulls[row];
+	slot->tts_values[column] = vector->nulls[row] ? 0 : column_vector_value(vector, row, reader->group_rows);
+}
+
+void
+stripe_reader_store_values(const StripeReader *reader, const Bitmapset *columns, uint32 row, TupleTableSlot *slot)
+{
+	int			column = -1;
+
+	ExecClearTuple(slot);
+	while ((column = bms_next_member(columns, column)) >= 0)
+		store_value(reader, column, row, slot);
+	ExecStoreVirtualTuple(slot);
+}
+
 void
 stripe_reader_store_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot)
 {
 	TupleDesc	tupdesc = reader->tupdesc;
 	BufferHeapTupleTableSlot *buffered = (BufferHeapTupleTableSlot *) slot;
-	Datum	   *values = slot->tts_values;
-	bool	   *nulls = slot->tts_isnull;
 	MemoryContext old;
 	HeapTuple	tuple;
 
 	Assert(TTS_IS_BUFFERTUPLE(slot));
 	ExecClearTuple(slot);
 	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		values[i] = reader->vectors[i].values[row - reader->group_start];
-		nulls[i] = reader->vectors[i].nulls[row - reader->group_start];
-	}
+		store_value(reader, i, row - reader->group_start, slot);
 	old = MemoryContextSwitchTo(slot->tts_mcxt);
-	tuple = heap_form_tuple(tupdesc, values, nulls);
+	tuple = heap_form_tuple(tupdesc, slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
 	stripe_ctid_of_row(reader->stripe.first_block, row, &tuple->t_self);
 	tuple->t_tableOid = RelationGetRelid(reader->table);

@@ -74,6 +74,13 @@ typedef struct ChunkBounds
 extern void stripe_reader_bounds(const StripeReader *reader, int column, int group, ChunkBounds *bounds);
 
 /*
+ * Stores columns of a row of the group, which counts from its first one, in a
+ * slot of values; they were read.  Others stay as they are.
+ */
+extern void stripe_reader_store_values(const StripeReader *reader, const Bitmapset *columns, uint32 row,
+									   TupleTableSlot *slot);
+
+/*
  * Makes a row of the group, whose columns were all loaded, the slot's tuple:
  * as a heap's, in the slot's memory.  The slot is for buffered heap tuples.
  */

@@ -87,12 +87,9 @@ store_virtual_row(StripeScan *scan, TupleTableSlot *slot)
 	uint32		row = (uint32) scan->row - reader->group_start;
 
 	ExecClearTuple(slot);
-	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
-	{
-		slot->tts_isnull[i] = reader->vectors[i].values == NULL || reader->vectors[i].nulls[row];
-		slot->tts_values[i] = slot->tts_isnull[i] ? 0 : reader->vectors[i].values[row];
-	}
-	ExecStoreVirtualTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
+	stripe_reader_store_values(reader, scan->columns, row, slot);
 	stripe_ctid_of_row(reader->stripe.first_block, (uint32) scan->row, &slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(reader->table);
 }

@@ -226,15 +226,7 @@ store_values_of_stripe(const ColumnarScan *scan, uint32 row, TupleTableSlot *slo
 {
 	const StripeReader *reader = scan->stripes->reader;
 
-	ExecClearTuple(slot);
-	for (int i = 0; i < scan->ncolumns; i++)
-	{
-		int			column = scan->column_numbers[i];
-
-		slot->tts_isnull[column] = reader->vectors[column].nulls[row];
-		slot->tts_values[column] = reader->vectors[column].values[row];
-	}
-	ExecStoreVirtualTuple(slot);
+	stripe_reader_store_values(reader, scan->projection->columns, row, slot);
 	slot->tts_tableOid = RelationGetRelid(scan->base.rs_rd);
 	stripe_ctid_of_row(reader->stripe.first_block, reader->group_start + row, &slot->tts_tid);
 }
@@ -268,20 +260,38 @@ has_selected_rows(ColumnarScan *scan)
 	return stripe_scan_next_group(scan->stripes);
 }
 
+/* Begins, with a slot that later gets the projection's values. */
+static void
+begin_values(ColumnarScan *scan, TupleTableSlot *slot)
+{
+	if (scan->stripes != NULL)
+		return;
+	/* The columns that aren't read are NULL in all rows. */
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
+	begin_stripes(scan, slot->tts_tupleDescriptor);
+}
+
+StripeScan *
+table_scan_next_group(TableScanDesc sscan, TupleTableSlot *slot)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	begin_values(scan, slot);
+	if (scan->part != SCAN_STRIPES || !stripe_scan_next_group(scan->stripes))
+		return NULL;
+	scan->next_selected = scan->stripes->nselected;
+	return scan->stripes;
+}
+
 bool
 table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot, bool *filtered)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 
 	*filtered = false;
-	if (scan->stripes == NULL)
-	{
-		/* The columns that aren't read are NULL in all rows. */
-		ExecClearTuple(slot);
-		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
-		memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
-	}
-	begin_stripes(scan, slot->tts_tupleDescriptor);
+	begin_values(scan, slot);
 	if (scan->part == SCAN_STRIPES)
 	{
 		if (has_selected_rows(scan))

@@ -45,6 +45,13 @@ extern void table_scan_project(TableScanDesc scan, const ColumnarProjection *pro
  */
 extern bool table_scan_next_values(TableScanDesc scan, TupleTableSlot *slot, bool *filtered);
 
+/*
+ * The next chunk group, with the rows that the filter wants selected, of a
+ * scan into this slot.  NULL if there is none: table_scan_next_values()
+ * returns the rows of the row-wise part then.
+ */
+extern StripeScan *table_scan_next_group(TableScanDesc scan, TupleTableSlot *slot);
+
 /* How many chunk groups the scan has read, and how many it has skipped. */
 extern void table_scan_count_groups(TableScanDesc scan, uint64 *read, uint64 *skipped);
 

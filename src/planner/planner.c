@@ -40,6 +40,7 @@
 #include "resolve/manual_change.h"
 #include "resolve/query.h"
 #include "txn/transaction.h"
+#include "vector/vector_plan.h"
 
 /* Rungs can be switched off; answers don't change. */
 static bool enable_fast_path = true;
@@ -348,7 +349,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 }
 
 static PlannedStmt *
-citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_any_statement(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlannedStmt *there = NULL;
 	TaskTag		tag;
@@ -386,6 +387,15 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		return plan_with_context(&nested, query, query_string, cursor_options, params);
 	}
 	return plan_onwards(query, query_string, cursor_options, params);
+}
+
+static PlannedStmt *
+citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *plan = plan_any_statement(query, query_string, cursor_options, params);
+
+	vector_plan_make(plan);
+	return plan;
 }
 
 void

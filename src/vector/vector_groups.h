@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_groups.h
+ *	  The groups of a ColumnarAggregate, found by the rows of a batch.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_VECTOR_VECTOR_GROUPS_H
+#define CITUS_VECTOR_VECTOR_GROUPS_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+
+#include "vector/vector_batch.h"
+#include "vector/vector_plan.h"
+#include "vector/vector_transition.h"
+
+typedef struct VectorGroups VectorGroups;
+
+/*
+ * The expressions of the columns that groups carry, the keys first, over the
+ * columns of a scan's table.
+ */
+typedef struct GroupColumn
+{
+	int			column;			/* of the table, from 0; -1: an expression */
+	Bitmapset  *columns;		/* that the expression needs */
+	ExprState  *state;
+	bool		byval;
+	int16		len;
+} GroupColumn;
+
+/*
+ * Makes an empty set of groups, in the current memory context.  Columns of
+ * tupdesc, from the first on, are those that groups carry.  The transitions
+ * that each group has states of are told later.
+ */
+extern VectorGroups *vector_groups_make(PlanState *parent, const VectorAggregatePlan *plan, TupleDesc tupdesc);
+extern void vector_groups_set_transitions(VectorGroups *groups, Transition **transitions, int ntransitions);
+
+extern GroupColumn *vector_groups_columns(List *exprs, ScanState *scan);
+
+/* Forgets all groups. */
+extern void vector_groups_reset(VectorGroups *groups);
+
+/* Where the states' memory is, which vector_groups_reset() frees. */
+extern MemoryContext vector_groups_context(const VectorGroups *groups);
+
+/*
+ * Finds the group of each row of a batch, in states, in the batch's order.
+ * New ones are made.
+ */
+extern void vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch,
+							   TransitionState **states);
+
+/* The same for the row in the scan's slot. */
+extern TransitionState *vector_groups_find_row(VectorGroups *groups, const GroupColumn *columns, ScanState *scan);
+
+/*
+ * Goes to the next group, and stores what it carries in the slot's first
+ * columns; its states, or NULL at the end.
+ */
+extern TransitionState *vector_groups_next(VectorGroups *groups, TupleTableSlot *slot);
+
+#endif							/* CITUS_VECTOR_VECTOR_GROUPS_H */

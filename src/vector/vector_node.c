@@ -1,0 +1,464 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_node.c
+ *	  The node ColumnarAggregate.
+ *
+ * Its children are ColumnarScans, which it doesn't ask for rows, but for chunk
+ * groups with selected rows.  For each, it finds the groups of all rows, and
+ * then each aggregate's arguments and transition in turn.  An argument without
+ * a vector form is evaluated, and a transition without one advanced, row by
+ * row.  So are all for the rows of the row-wise part, and those of a scan
+ * whose conditions can't be evaluated in vectors.
+ *
+ * The node's scan tuple is what a group carries and the results of the
+ * aggregates; the executor evaluates HAVING and the target list on it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+#include "columnar/row_filter.h"
+#include "columnar/scan_node.h"
+#include "compat/explain.h"
+#include "compat/foreach.h"
+#include "vector/vector_expression.h"
+#include "vector/vector_groups.h"
+#include "vector/vector_node.h"
+#include "vector/vector_plan.h"
+#include "vector/vector_transition.h"
+
+/* The arguments of a transition, over the columns of a child's table. */
+typedef struct TransitionInput
+{
+	VectorAdvance advance;		/* NULL: by rows only */
+	VectorExpression *vector;	/* its argument; NULL: it has none */
+	Bitmapset  *columns;		/* that rows need */
+	ExprState **args;
+	RowFilter  *filter;			/* FILTER; NULL: not in vectors */
+	ExprState  *condition;		/* the same by row; NULL: there is none */
+} TransitionInput;
+
+/* What is computed on a child's rows. */
+typedef struct AggregateInput
+{
+	GroupColumn *columns;
+	TransitionInput *transitions;
+} AggregateInput;
+
+typedef struct VectorAggregateState
+{
+	CustomScanState css;		/* must be first */
+	VectorAggregatePlan plan;
+	Transition **transitions;
+	int			ntransitions;
+	VectorAggregate *aggregates;
+	int			naggregates;
+	VectorGroups *groups;
+	AggregateInput *inputs;		/* by child */
+	MemoryContext batch_context;
+	bool		filled;			/* all rows were aggregated */
+} VectorAggregateState;
+
+static Node *vector_aggregate_create(CustomScan *plan);
+
+static const CustomScanMethods vector_aggregate_methods = {
+	.CustomName = "ColumnarAggregate",
+	.CreateCustomScanState = vector_aggregate_create,
+};
+
+/* The aggregates of the node, of expressions over a child's columns. */
+static List *
+aggregates_of(const VectorAggregateState *state, List *exprs)
+{
+	return list_copy_tail(exprs, state->plan.ncarried);
+}
+
+/* The transition that an aggregate shares with others, if it was made. */
+static Transition *
+find_transition(const VectorAggregateState *state, const Aggref *aggref)
+{
+	for (int i = 0; i < state->ntransitions; i++)
+	{
+		if (state->transitions[i]->aggref->aggtransno == aggref->aggtransno)
+			return state->transitions[i];
+	}
+	return NULL;
+}
+
+static void
+make_aggregates(VectorAggregateState *state, List *aggrefs)
+{
+	int			count = list_length(aggrefs);
+	Node	   *context = transition_context_make(vector_groups_context(state->groups));
+
+	state->aggregates = palloc0(Max(count, 1) * sizeof(VectorAggregate));
+	foreach_ptr(Aggref, aggref, aggrefs)
+	{
+		Transition *transition = find_transition(state, aggref);
+
+		if (transition == NULL)
+		{
+			transition = transition_make(aggref, state->ntransitions, context, vector_groups_context(state->groups));
+			state->transitions[state->ntransitions++] = transition;
+		}
+		vector_aggregate_make(aggref, transition, &state->aggregates[state->naggregates++]);
+	}
+	vector_groups_set_transitions(state->groups, state->transitions, state->ntransitions);
+}
+
+/* How the rows of a child advance a transition. */
+static void
+make_transition_input(Transition *transition, Aggref *aggref, ScanState *scan, TransitionInput *input)
+{
+	Index		varno = ((Scan *) scan->ps.plan)->scanrelid;
+	int			nargs = 0;
+	List	   *conditions;
+	RowFilter  *filter;
+
+	input->args = palloc(Max(list_length(aggref->args), 1) * sizeof(ExprState *));
+	foreach_ptr(TargetEntry, arg, aggref->args)
+		input->args[nargs++] = ExecInitExpr(arg->expr, &scan->ps);
+	input->columns = vector_batch_columns((Node *) aggref->args, scan);
+	if (nargs == 1)
+		input->vector = vector_expression_make((Node *) linitial_node(TargetEntry, aggref->args)->expr, scan);
+	if (nargs == 0 || input->vector != NULL)
+		input->advance = transition_vector_form(transition, nargs == 0 ? VECTOR_NONE :
+												vector_expression_kind(input->vector));
+	if (aggref->aggfilter == NULL)
+		return;
+	conditions = make_ands_implicit(aggref->aggfilter);
+	input->condition = ExecInitQual(conditions, &scan->ps);
+	filter = row_filter_make(conditions, varno, scan);
+	if (filter != NULL && row_filter_is_complete(filter))
+	{
+		row_filter_counts_nothing(filter);
+		input->filter = filter;
+	}
+	else
+		input->columns = bms_add_members(input->columns, vector_batch_columns((Node *) aggref->aggfilter, scan));
+}
+
+static void
+make_input(VectorAggregateState *state, List *exprs, ScanState *scan, AggregateInput *input)
+{
+	input->columns = vector_groups_columns(list_copy_head(exprs, state->plan.ncarried), scan);
+	input->transitions = palloc0(Max(state->ntransitions, 1) * sizeof(TransitionInput));
+	foreach_ptr(Aggref, aggref, aggregates_of(state, exprs))
+	{
+		Transition *transition = find_transition(state, aggref);
+		TransitionInput *made = &input->transitions[transition->number];
+
+		if (made->args == NULL)
+			make_transition_input(transition, aggref, scan, made);
+	}
+}
+
+static void
+vector_aggregate_begin(CustomScanState *css, EState *estate, int eflags)
+{
+	VectorAggregateState *state = (VectorAggregateState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List	   *aggrefs;
+	int			child = 0;
+
+	vector_plan_unpack(plan, &state->plan);
+	foreach_ptr(Plan, scan, plan->custom_plans)
+		css->custom_ps = lappend(css->custom_ps, ExecInitNode(scan, estate, eflags));
+	aggrefs = aggregates_of(state, linitial(plan->custom_exprs));
+	state->groups = vector_groups_make(&css->ss.ps, &state->plan, css->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
+	state->transitions = palloc(Max(list_length(aggrefs), 1) * sizeof(Transition *));
+	make_aggregates(state, aggrefs);
+	state->inputs = palloc0(list_length(plan->custom_plans) * sizeof(AggregateInput));
+	foreach_ptr(ScanState, scan, css->custom_ps)
+	{
+		make_input(state, list_nth(plan->custom_exprs, child), scan, &state->inputs[child]);
+		child++;
+	}
+	state->batch_context = AllocSetContextCreate(CurrentMemoryContext, "columnar batch", ALLOCSET_DEFAULT_SIZES);
+}
+
+/* Advances a transition by a row, which is the scan's tuple. */
+static void
+advance_by_row(Transition *transition, const TransitionInput *input, ExprContext *econtext, TransitionState *states)
+{
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+	for (int i = 0; i < transition->nargs; i++)
+		transition->call->args[i + 1].value = ExecEvalExpr(input->args[i], econtext,
+														   &transition->call->args[i + 1].isnull);
+	transition_advance(transition, &states[transition->number]);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The rows of a batch that an aggregate's FILTER leaves, with their groups;
+ * all of them if there is none.
+ */
+static VectorBatch
+filter_batch(const TransitionInput *input, const VectorBatch *batch, TransitionState ***states)
+{
+	VectorBatch kept = *batch;
+	uint32	   *rows;
+	TransitionState **kept_states;
+
+	if (input->filter == NULL)
+		return kept;
+	rows = MemoryContextAlloc(batch->context, batch->count * sizeof(uint32));
+	memcpy(rows, batch->rows, batch->count * sizeof(uint32));
+	kept.rows = rows;
+	kept.count = row_filter_apply(input->filter, batch->reader, batch->store, rows, batch->count);
+	kept_states = MemoryContextAlloc(batch->context, Max(kept.count, 1) * sizeof(TransitionState *));
+	for (uint32 i = 0, at = 0; i < kept.count; i++)
+	{
+		while (batch->rows[at] != rows[i])
+			at++;
+		kept_states[i] = (*states)[at];
+	}
+	*states = kept_states;
+	return kept;
+}
+
+/* Advances a transition by the rows of a batch. */
+static void
+advance_by_batch(Transition *transition, const TransitionInput *input, const VectorBatch *all,
+				 TransitionState **states)
+{
+	VectorBatch batch = filter_batch(input, all, &states);
+	ExprContext *econtext = batch.scan->ps.ps_ExprContext;
+	bool		filtered = input->condition == NULL || input->filter != NULL;
+	Vector		vector;
+
+	if (batch.count == 0)
+		return;
+	if (filtered && input->advance != NULL &&
+		(input->vector == NULL ||
+		 vector_expression_evaluate(input->vector, &batch, batch.rows, batch.count, &vector)))
+	{
+		input->advance(transition, states, input->vector == NULL ? NULL : &vector, batch.count);
+		return;
+	}
+	for (uint32 i = 0; i < batch.count; i++)
+	{
+		ResetExprContext(econtext);
+		vector_batch_load_row(&batch, input->columns, batch.rows[i]);
+		if (filtered || ExecQual(input->condition, econtext))
+			advance_by_row(transition, input, econtext, states[i]);
+	}
+}
+
+/* Aggregates the selected rows of a chunk group. */
+static void
+aggregate_batch(VectorAggregateState *state, const AggregateInput *input, const VectorBatch *batch)
+{
+	TransitionState **states = MemoryContextAlloc(batch->context, batch->count * sizeof(TransitionState *));
+
+	vector_groups_find(state->groups, input->columns, batch, states);
+	for (int i = 0; i < state->ntransitions; i++)
+		advance_by_batch(state->transitions[i], &input->transitions[i], batch, states);
+}
+
+/* Aggregates the row in a scan's slot. */
+static void
+aggregate_row(VectorAggregateState *state, const AggregateInput *input, ScanState *scan)
+{
+	ExprContext *econtext = scan->ps.ps_ExprContext;
+	TransitionState *states = vector_groups_find_row(state->groups, input->columns, scan);
+
+	for (int i = 0; i < state->ntransitions; i++)
+	{
+		const TransitionInput *transition = &input->transitions[i];
+
+		if (transition->condition == NULL || ExecQual(transition->condition, econtext))
+			advance_by_row(state->transitions[i], transition, econtext, states);
+	}
+}
+
+/* Counts rows that weren't asked for one by one, for EXPLAIN. */
+static void
+count_rows(ScanState *scan, uint32 count)
+{
+	if (scan->ps.instrument != NULL)
+		InstrStopNode(scan->ps.instrument, count);
+}
+
+static void
+start_counting(ScanState *scan)
+{
+	if (scan->ps.instrument != NULL)
+		InstrStartNode(scan->ps.instrument);
+}
+
+static void
+aggregate_scan(VectorAggregateState *state, const AggregateInput *input, CustomScanState *scan)
+{
+	for (;;)
+	{
+		StripeScan *stripes;
+		MemoryContext old;
+		VectorBatch batch = {.scan = &scan->ss, .context = state->batch_context};
+
+		start_counting(&scan->ss);
+		stripes = columnar_scan_fetch_group(scan);
+		count_rows(&scan->ss, stripes != NULL ? stripes->nselected : 0);
+		if (stripes == NULL)
+			break;
+		batch.reader = stripes->reader;
+		batch.store = &stripes->store;
+		batch.rows = stripes->selected;
+		batch.count = stripes->nselected;
+		old = MemoryContextSwitchTo(state->batch_context);
+		aggregate_batch(state, input, &batch);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(state->batch_context);
+	}
+	for (;;)
+	{
+		bool		found;
+
+		start_counting(&scan->ss);
+		found = columnar_scan_fetch(scan);
+		count_rows(&scan->ss, found ? 1 : 0);
+		if (!found)
+			break;
+		aggregate_row(state, input, &scan->ss);
+	}
+}
+
+static void
+aggregate_all(VectorAggregateState *state)
+{
+	int			child = 0;
+
+	foreach_ptr(CustomScanState, scan, state->css.custom_ps)
+	{
+		const AggregateInput *input = &state->inputs[child++];
+
+		/* Parameters may have other values than in the last run. */
+		if (scan->ss.ps.chgParam != NULL)
+			ExecReScan(&scan->ss.ps);
+		for (int i = 0; i < state->ntransitions; i++)
+		{
+			if (input->transitions[i].filter != NULL)
+				row_filter_reset(input->transitions[i].filter);
+		}
+		aggregate_scan(state, input, scan);
+	}
+	state->filled = true;
+}
+
+/* The next group as the scan tuple. */
+static bool
+next_output(VectorAggregateState *state, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	TransitionState *states;
+
+	ExecClearTuple(slot);
+	states = vector_groups_next(state->groups, slot);
+	if (states == NULL)
+		return false;
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	for (int i = 0; i < state->naggregates; i++)
+	{
+		VectorAggregate *aggregate = &state->aggregates[i];
+		int			column = state->plan.ncarried + i;
+
+		slot->tts_values[column] = vector_aggregate_result(aggregate, &states[aggregate->transition->number],
+														   &slot->tts_isnull[column]);
+	}
+	MemoryContextSwitchTo(old);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+static TupleTableSlot *
+vector_aggregate_exec(CustomScanState *css)
+{
+	VectorAggregateState *state = (VectorAggregateState *) css;
+	PlanState  *ps = &css->ss.ps;
+	ExprContext *econtext = ps->ps_ExprContext;
+
+	if (!state->filled)
+		aggregate_all(state);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		if (!next_output(state, css->ss.ss_ScanTupleSlot))
+			return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
+		econtext->ecxt_scantuple = css->ss.ss_ScanTupleSlot;
+		if (ExecQual(ps->qual, econtext))
+			return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
+		InstrCountFiltered1(css, 1);
+	}
+}
+
+static void
+vector_aggregate_end(CustomScanState *css)
+{
+	foreach_ptr(PlanState, child, css->custom_ps)
+		ExecEndNode(child);
+}
+
+static void
+vector_aggregate_rescan(CustomScanState *css)
+{
+	VectorAggregateState *state = (VectorAggregateState *) css;
+
+	vector_groups_reset(state->groups);
+	state->filled = false;
+	foreach_ptr(PlanState, child, css->custom_ps)
+	{
+		if (css->ss.ps.chgParam != NULL)
+			UpdateChangedParamSet(child, css->ss.ps.chgParam);
+		if (child->chgParam == NULL)
+			ExecReScan(child);
+	}
+}
+
+static void
+vector_aggregate_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	VectorAggregateState *state = (VectorAggregateState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, css->ss.ps.plan, ancestors);
+	List	   *keys = NIL;
+
+	for (int i = 0; i < state->plan.nkeys; i++)
+		keys = lappend(keys, deparse_expression((Node *) list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr,
+												context, es->verbose || list_length(es->rtable) > 1, true));
+	if (keys != NIL)
+		ExplainPropertyList("Group Key", keys, es);
+}
+
+static const CustomExecMethods vector_exec_methods = {
+	.CustomName = "ColumnarAggregate",
+	.BeginCustomScan = vector_aggregate_begin,
+	.ExecCustomScan = vector_aggregate_exec,
+	.EndCustomScan = vector_aggregate_end,
+	.ReScanCustomScan = vector_aggregate_rescan,
+	.ExplainCustomScan = vector_aggregate_explain,
+};
+
+static Node *
+vector_aggregate_create(CustomScan *plan)
+{
+	VectorAggregateState *state = (VectorAggregateState *) newNode(sizeof(VectorAggregateState), T_CustomScanState);
+
+	state->css.methods = &vector_exec_methods;
+	return (Node *) state;
+}
+
+void
+vector_node_init(void)
+{
+	RegisterCustomScanMethods(&vector_aggregate_methods);
+}

@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_plan.c
+ *	  Puts ColumnarAggregate nodes into finished plans.
+ *
+ * The server's planner chooses where to aggregate: an Agg node, which may be
+ * the partial one below a Gather or of a task for several shards, whose input
+ * is a ColumnarScan, or an Append of these.  That part of the finished plan is
+ * replaced by a node that does the same with vectors.  The scans stay, as its
+ * children; an Append goes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "executor/nodeHash.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+
+#include "columnar/options.h"
+#include "columnar/scan_node.h"
+#include "compat/append_prune.h"
+#include "compat/foreach.h"
+#include "lib/plan_fields.h"
+#include "vector/vector_plan.h"
+#include "vector/vector_transition.h"
+
+/* What a group takes beside its values and states. */
+#define GROUP_BYTES 96
+
+static const PlanField vector_plan_fields[] = {
+	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, operators),
+	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, collations),
+};
+
+void
+vector_plan_unpack(const CustomScan *node, VectorAggregatePlan *plan)
+{
+	plan_fields_unpack(vector_plan_fields, lengthof(vector_plan_fields), node->custom_private, plan,
+					   sizeof(VectorAggregatePlan));
+}
+
+/*
+ * The scans that an Agg reads, NIL if it reads anything else, or columns that
+ * vectors don't have.
+ */
+static List *
+columnar_scans_below(Plan *plan)
+{
+	List	   *scans;
+
+	if (plan == NULL)
+		return NIL;
+	if (!IsA(plan, Append))
+		scans = list_make1(plan);
+	else if (plan->parallel_aware || plan->initPlan != NIL || append_prunes_when_run((Append *) plan))
+		return NIL;
+	else
+		scans = ((Append *) plan)->appendplans;
+	foreach_ptr(Plan, scan, scans)
+	{
+		Bitmapset  *attnos = NULL;
+
+		if (!is_columnar_scan(scan))
+			return NIL;
+		pull_varattnos((Node *) scan->targetlist, ((Scan *) scan)->scanrelid, &attnos);
+		if (!bms_is_empty(attnos) && bms_next_member(attnos, -1) <= -FirstLowInvalidHeapAttributeNumber)
+			return NIL;
+		if (contain_volatile_functions((Node *) scan->targetlist) || contain_subplans((Node *) scan->targetlist))
+			return NIL;
+	}
+	return scans;
+}
+
+/* Whether something other than an aggregate of the server's is in a node. */
+static bool
+unfit_walker(Node *node, void *context)
+{
+	Aggref	   *aggref = (Aggref *) node;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) &&
+		(aggref->aggfnoid >= FirstNormalObjectId || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
+		 aggref->aggkind != AGGKIND_NORMAL || aggref->aggtransno < 0))
+		return true;
+	return expression_tree_walker(node, unfit_walker, context);
+}
+
+/* Whether the groups, as the planner estimates them, fit in memory. */
+static bool
+groups_fit(const Agg *agg)
+{
+	Size		per_group = GROUP_BYTES + agg->plan.plan_width + agg->transitionSpace +
+		list_length(agg->plan.targetlist) * sizeof(TransitionState);
+
+	return agg->aggstrategy == AGG_PLAIN || (double) agg->numGroups * per_group <= (double) get_hash_memory_limit();
+}
+
+static bool
+agg_is_fit(const Agg *agg)
+{
+	Node	   *tlist = (Node *) agg->plan.targetlist;
+	Node	   *qual = (Node *) agg->plan.qual;
+
+	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_HASHED) || agg->groupingSets != NIL ||
+		agg->chain != NIL || (agg->aggsplit != AGGSPLIT_SIMPLE && agg->aggsplit != AGGSPLIT_INITIAL_SERIAL))
+		return false;
+	if (contain_volatile_functions(tlist) || contain_volatile_functions(qual) || contain_subplans(tlist) ||
+		contain_subplans(qual))
+		return false;
+	return groups_fit(agg) && !unfit_walker(tlist, NULL) && !unfit_walker(qual, NULL);
+}
+
+/* The columns of the node below its projection, while they are collected. */
+typedef struct OutputColumns
+{
+	List	   *exprs;
+	bool		aggregates;		/* which ones: these, or the others */
+} OutputColumns;
+
+/* The column that an expression of an Agg is, from 1; 0 if it is none. */
+static int
+output_column(const List *exprs, Node *node)
+{
+	int			number = 0;
+
+	foreach_ptr(Node, expr, exprs)
+	{
+		number++;
+		if (IsA(node, Var) && IsA(expr, Var) ? ((Var *) node)->varattno == ((Var *) expr)->varattno :
+			equal(node, expr))
+			return number;
+	}
+	return 0;
+}
+
+static bool
+output_column_walker(Node *node, void *context)
+{
+	OutputColumns *columns = context;
+
+	if (node == NULL)
+		return false;
+	if ((IsA(node, Aggref) && columns->aggregates) || (IsA(node, Var) && !columns->aggregates))
+	{
+		if (output_column(columns->exprs, node) == 0)
+			columns->exprs = lappend(columns->exprs, node);
+		return false;
+	}
+	if (IsA(node, Aggref))
+		return false;
+	return expression_tree_walker(node, output_column_walker, context);
+}
+
+/* Replaces columns of an Agg by those of the node. */
+static Node *
+use_output_mutator(Node *node, void *context)
+{
+	const List *exprs = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref) || IsA(node, Var))
+		return (Node *) makeVar(INDEX_VAR, output_column(exprs, node), exprType(node), exprTypmod(node),
+								exprCollation(node), 0);
+	return expression_tree_mutator(node, use_output_mutator, context);
+}
+
+/* Replaces what a scan returns by the expressions that it is. */
+static Node *
+use_table_mutator(Node *node, void *context)
+{
+	const Plan *scan = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, scan->targetlist, ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, use_table_mutator, context);
+}
+
+/* The keys of an Agg, as columns of its input. */
+static List *
+group_key_columns(const Agg *agg)
+{
+	List	   *keys = NIL;
+
+	for (int i = 0; i < agg->numCols; i++)
+	{
+		AttrNumber	attno = agg->grpColIdx[i];
+		TargetEntry *entry = list_nth_node(TargetEntry, outerPlan(agg)->targetlist, attno - 1);
+		Node	   *expr = (Node *) entry->expr;
+
+		keys = lappend(keys, makeVar(OUTER_VAR, attno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0));
+	}
+	return keys;
+}
+
+static List *
+as_target_list(const List *exprs)
+{
+	List	   *tlist = NIL;
+
+	foreach_ptr(Expr, expr, exprs)
+		tlist = lappend(tlist, makeTargetEntry(expr, list_length(tlist) + 1, NULL, false));
+	return tlist;
+}
+
+/* Takes the place of a plan that a finished plan contains. */
+static void
+take_place(Plan *node, const Plan *old)
+{
+	node->startup_cost = old->startup_cost;
+	node->total_cost = old->total_cost;
+	node->plan_rows = old->plan_rows;
+	node->plan_width = old->plan_width;
+	node->parallel_safe = old->parallel_safe;
+	node->plan_node_id = old->plan_node_id;
+	node->initPlan = old->initPlan;
+	node->extParam = bms_copy(old->extParam);
+	node->allParam = bms_copy(old->allParam);
+}
+
+static Plan *
+make_vector_aggregate(Agg *agg, List *scans)
+{
+	CustomScan *node = makeNode(CustomScan);
+	VectorAggregatePlan plan = {.nkeys = agg->numCols, .grouped = agg->aggstrategy == AGG_HASHED};
+	OutputColumns columns = {.exprs = group_key_columns(agg)};
+
+	(void) output_column_walker((Node *) agg->plan.targetlist, &columns);
+	(void) output_column_walker((Node *) agg->plan.qual, &columns);
+	plan.ncarried = list_length(columns.exprs);
+	columns.aggregates = true;
+	(void) output_column_walker((Node *) agg->plan.targetlist, &columns);
+	(void) output_column_walker((Node *) agg->plan.qual, &columns);
+	plan.ngroups = agg->numGroups;
+	for (int i = 0; i < agg->numCols; i++)
+	{
+		plan.operators = lappend_oid(plan.operators, agg->grpOperators[i]);
+		plan.collations = lappend_oid(plan.collations, agg->grpCollations[i]);
+	}
+	foreach_ptr(Plan, scan, scans)
+		node->custom_exprs = lappend(node->custom_exprs, use_table_mutator((Node *) columns.exprs, scan));
+	node->custom_scan_tlist = as_target_list(copyObject(linitial(node->custom_exprs)));
+	node->custom_plans = scans;
+	node->custom_private = plan_fields_pack(vector_plan_fields, lengthof(vector_plan_fields), &plan,
+											sizeof(VectorAggregatePlan));
+	node->scan.plan.targetlist = (List *) use_output_mutator((Node *) agg->plan.targetlist, columns.exprs);
+	node->scan.plan.qual = (List *) use_output_mutator((Node *) agg->plan.qual, columns.exprs);
+	node->methods = GetCustomScanMethods("ColumnarAggregate", false);
+	take_place(&node->scan.plan, &agg->plan);
+	return &node->scan.plan;
+}
+
+static Plan *turn_plan(Plan *plan);
+
+static void
+turn_plans(List *plans)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		lfirst(cell) = turn_plan(lfirst(cell));
+}
+
+/* A plan with nodes of ours in it. */
+static Plan *
+turn_plan(Plan *plan)
+{
+	List	   *scans;
+
+	if (plan == NULL)
+		return NULL;
+	check_stack_depth();
+	outerPlan(plan) = turn_plan(outerPlan(plan));
+	innerPlan(plan) = turn_plan(innerPlan(plan));
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			turn_plans(((Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			turn_plans(((MergeAppend *) plan)->mergeplans);
+			break;
+		case T_SubqueryScan:
+			((SubqueryScan *) plan)->subplan = turn_plan(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_CustomScan:
+			turn_plans(((CustomScan *) plan)->custom_plans);
+			break;
+		case T_Agg:
+			if (agg_is_fit((Agg *) plan) && (scans = columnar_scans_below(outerPlan(plan))) != NIL)
+				return make_vector_aggregate((Agg *) plan, scans);
+			break;
+		default:
+			break;
+	}
+	return plan;
+}
+
+void
+vector_plan_make(PlannedStmt *statement)
+{
+	if (!columnar_enable_vectorization || statement->commandType == CMD_UTILITY)
+		return;
+	statement->planTree = turn_plan(statement->planTree);
+	turn_plans(statement->subplans);
+}

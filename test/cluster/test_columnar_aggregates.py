@@ -1,0 +1,140 @@
+"""Aggregates over columnar tables have the results of those over heaps, whatever is computed in vectors."""
+
+import random
+
+import psycopg
+import pytest
+
+from harness.servers import rows
+from pomelo_check.sample import SEED
+
+QUERIES = 150
+COLUMNS = ("key int, a int, b bigint, s smallint, d date, n numeric(12,2), m numeric, w numeric, f float8, r float4, t text, "
+           "k text COLLATE \"C\", j timestamptz, e bool, z int[]")
+# n has one scale; m has many, NaN and infinities; w is too large for integers, in some chunk groups.
+VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int END,
+    CASE WHEN g % 13 > 0 THEN (random() * 1e12)::bigint END, (g % 100 - 50)::smallint, date '2020-01-01' + g % 300,
+    CASE WHEN g % 11 > 0 THEN (random() * 1e9 - 1e8)::numeric(12,2) END,
+    CASE g % 31 WHEN 0 THEN NULL WHEN 1 THEN {special} WHEN 2 THEN (random() * 1e9)::numeric WHEN 3 THEN g::numeric(20,5) ELSE g END,
+    CASE WHEN g / 1000 % 2 = 0 THEN g * power(10::numeric, {digits}) ELSE round(g / 7.0, 4) END,
+    CASE g % 29 WHEN 0 THEN NULL WHEN 1 THEN -0.0 WHEN 2 THEN 0 ELSE random() * 100 - 50 END, random() * 10,
+    't' || g % 40, CASE WHEN g % 5 > 0 THEN 'k' || g % 7 END, timestamptz '2024-01-01' + g * interval '1 s', g % 3 = 0,
+    ARRAY[g % 4, NULL] FROM generate_series(1, {count}) g"""
+ARGUMENTS = {
+    "int": ["a", "b", "s", "a + s", "a * 3", "b - a", "b + 1", "a * s", "(a)::bigint * b", "s * s", "CASE WHEN e THEN a ELSE 1 END",
+            "a * 3000000", "b * 9999999", "extract(year FROM d)::int"],
+    "numeric": ["n", "m", "w", "n * (1 - n / 100)", "n * (1 - s)", "n * (1 - 0.05) * (2 + n)", "n + m", "w * w", "n - 1.5", "a::numeric * n",
+                "n * 123456789.123", "w + 0.00001"],
+    "float": ["f", "f * 2", "f + f", "f * f - 1", "f * 1e300", "1e-300 * f", "r::float8 + f"],
+    "ordered": ["d", "j", "t", "k", "e::int", "r", "d + s", "n", "m", "f", "a"],
+}
+CALLS = {"int": ["sum", "avg", "min", "max", "count", "stddev", "bit_or"], "numeric": ["sum", "avg", "min", "max", "count", "variance"],
+         "float": ["sum", "avg", "min", "max", "count", "var_pop"], "ordered": ["min", "max", "count"]}
+OTHERS = ["count(*)", "bool_and(e)", "array_agg(a)", "string_agg(k, ',')", "count(z)", "max(z)", "covar_pop(f, r)", "count(DISTINCT k)",
+          "sum(DISTINCT a)"]
+FILTERS = ["a > 0", "e", "k = 'k3'", "n < 1000 AND a <> 5", "m = 'NaN'", "f IS NULL", "n BETWEEN 10 AND 1e8", "n > 17.005", "w <= 300.25"]
+KEYS = ["k", "t", "k, t", "s", "d", "s % 5", "e, k", "k, s", "m", "n % 10", "f", "z", "d, e, s % 2", "date_trunc('month', d)", "key % 3, t",
+        "w"]
+HAVING = ["count(*) > 10", "sum(a) > 0", "max(k) IS NOT NULL"]
+
+
+def aggregate(chosen, exact):
+    if chosen.random() < 0.15:
+        text = chosen.choice(OTHERS[:2] if exact else OTHERS)
+    else:
+        kind = chosen.choice(["int", "numeric", "ordered"] if exact else list(CALLS))
+        text = f"{chosen.choice(CALLS[kind])}({chosen.choice(ARGUMENTS[kind])})"
+    return text + (f" FILTER (WHERE {chosen.choice(FILTERS)})" if chosen.random() < 0.25 else "")
+
+
+def query(chosen, exact):
+    """A query of {}. exact: its results don't depend on the order of rows."""
+    keys = chosen.choice(KEYS) if chosen.random() < 0.7 else ""
+    columns = ([keys] if keys else []) + [aggregate(chosen, exact) for _ in range(chosen.randint(1, 6))]
+    text = f"SELECT {', '.join(columns)} FROM {{}}"
+    if chosen.random() < 0.5:
+        text += f" WHERE {chosen.choice(FILTERS)}"
+    if keys:
+        text += f" GROUP BY {keys}"
+        if chosen.random() < 0.3:
+            text += f" HAVING {chosen.choice(HAVING)}"
+    return text
+
+
+def answer(connection, text):
+    """The rows as text, in an order of their own; or the SQLSTATE of the error."""
+    try:
+        return sorted(row[0] for row in rows(connection, f"SELECT x::text FROM ({text}) x"))
+    except psycopg.Error as error:
+        return error.sqlstate
+
+
+@pytest.fixture
+def tables(schema, coordinator):
+    """A heap and columnar tables, of which one is distributed, with the same rows."""
+    for name, method in (("heap", "heap"), ("columnar", "columnar"), ("shards", "columnar")):
+        coordinator.execute(f"CREATE TABLE {schema}.{name} ({COLUMNS}) USING {method}")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.shards', 'key')")
+    coordinator.execute("SET columnar.chunk_group_row_limit = 1000")
+    coordinator.execute(f"SELECT setseed({random.Random(SEED).random()})")
+    for special, digits, count in (("'NaN'::numeric", "8", 5000), ("'Infinity'::numeric", "25", 7000), ("5", "-9", 40)):
+        coordinator.execute(f"CREATE TABLE {schema}.new (LIKE {schema}.heap)")
+        coordinator.execute(f"INSERT INTO {schema}.new " + VALUES.format(special=special, digits=digits, count=count))
+        for name in ("heap", "columnar", "shards"):
+            coordinator.execute(f"INSERT INTO {schema}.{name} SELECT * FROM {schema}.new ORDER BY key")
+        coordinator.execute(f"DROP TABLE {schema}.new")
+    for name in ("heap", "columnar", "shards"):
+        coordinator.execute(f"DELETE FROM {schema}.{name} WHERE key % 19 = 3")
+        coordinator.execute(f"ANALYZE {schema}.{name}")
+    return {name: f"{schema}.{name}" for name in ("heap", "columnar", "shards")}
+
+
+def test_random_aggregates(tables, coordinator):
+    """Also those whose results depend on the order of rows, which a columnar table doesn't share with a heap."""
+    chosen = random.Random(SEED)
+    coordinator.execute("SET max_parallel_workers_per_gather = 0")
+    for _ in range(QUERIES):
+        exact = chosen.random() < 0.5
+        text = query(chosen, exact)
+        found = answer(coordinator, text.format(tables["columnar"]))
+        coordinator.execute("SET columnar.enable_vectorization = off")
+        assert found == answer(coordinator, text.format(tables["heap" if exact else "columnar"])), text
+        coordinator.execute("RESET columnar.enable_vectorization")
+
+
+def test_random_aggregates_in_parallel(tables, coordinator):
+    """By parallel workers, and by nodes, each of several shards: states are combined."""
+    chosen = random.Random(SEED)
+    for _ in range(QUERIES // 3):
+        text = query(chosen, exact=True)
+        expected = answer(coordinator, text.format(tables["heap"]))
+        assert answer(coordinator, text.format(tables["shards"])) == expected, text
+        coordinator.execute("SET debug_parallel_query = on" if coordinator.info.server_version >= 160000 else "SET force_parallel_mode = on")
+        coordinator.execute("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0")
+        assert answer(coordinator, text.format(tables["columnar"])) == expected, text
+        coordinator.execute("RESET ALL")
+
+
+def test_plans(tables, coordinator):
+    """Aggregates that the node can compute are its own."""
+    def plan(text):
+        return "\n".join(row[0] for row in rows(coordinator, f"EXPLAIN {text}"))
+
+    coordinator.execute("SET max_parallel_workers_per_gather = 0")
+    assert "ColumnarAggregate" in plan(f"SELECT count(*), sum(a) FROM {tables['columnar']} WHERE e")
+    assert "ColumnarAggregate" in plan(f"SELECT k, avg(n) FILTER (WHERE e) FROM {tables['columnar']} GROUP BY k HAVING count(*) > 1")
+    assert "ColumnarAggregate" not in plan(f"SELECT count(DISTINCT a) FROM {tables['columnar']}")
+    assert "ColumnarAggregate" not in plan(f"SELECT count(*) FROM {tables['heap']}")
+    coordinator.execute("SET columnar.enable_vectorization = off")
+    assert "ColumnarAggregate" not in plan(f"SELECT count(*) FROM {tables['columnar']}")
+
+
+def test_rescan(tables, coordinator):
+    """The node runs again with other parameters."""
+    text = ("SELECT x, (SELECT (count(*), sum(n), max(t) FILTER (WHERE a > x))::text FROM {} WHERE s = x) FROM generate_series(-60, 60, 7) x")
+    assert rows(coordinator, text.format(tables["columnar"])) == rows(coordinator, text.format(tables["heap"]))
+    coordinator.execute("PREPARE p(int) AS SELECT count(*), sum(b) FILTER (WHERE a < $1) FROM " + tables["columnar"] + " WHERE s < $1")
+    for x in (-10, 0, 5, 20, 30, 40, 45):
+        assert rows(coordinator, f"EXECUTE p({x})") == rows(
+            coordinator, f"SELECT count(*), sum(b) FILTER (WHERE a < {x}) FROM {tables['heap']} WHERE s < {x}")
+    coordinator.execute("DEALLOCATE p")
