@@ -21,7 +21,6 @@
 #include "lib/stringinfo.h"
 #include "port/pg_crc32c.h"
 #include "utils/datum.h"
-#include "utils/memutils.h"
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
@@ -327,7 +326,7 @@ encode_numerics(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
 
 	if (buffer->type != NUMERICOID || buffer->nvalues == 0)
 		return false;
-	integers = MemoryContextAllocHuge(CurrentMemoryContext, buffer->nvalues * sizeof(int64));
+	integers = palloc_extended(buffer->nvalues * sizeof(int64), MCXT_ALLOC_HUGE);
 	for (uint32 i = 0; i < buffer->nvalues; i++)
 	{
 		if (!numeric_to_scaled(PointerGetDatum(buffer->bytes.data + buffer->starts[i]), &scale, &integers[i]) ||
@@ -662,15 +661,14 @@ spread_values(const char *bitmap, uint32 nrows, uint32 count, Datum *values, boo
 }
 
 void
-column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows)
+column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows, Arena *arena)
 {
-	MemoryContext context = GetMemoryChunkContext(unconstify(int64 *, vector->integers));
 	char	   *out;
 
 	if (vector->values == NULL)
 	{
 		/* behind the values is room for what they point to */
-		vector->values = MemoryContextAllocHuge(context, nrows * (sizeof(Datum) + SCALED_NUMERIC_BYTES));
+		vector->values = arena_alloc(arena, nrows * (sizeof(Datum) + SCALED_NUMERIC_BYTES));
 		memset(vector->values, 0, nrows * sizeof(Datum));
 	}
 	if (vector->values[row] != 0)
@@ -681,7 +679,7 @@ column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows)
 }
 
 const char *
-column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows,
+column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows, Arena *arena,
 					ColumnVector *vector)
 {
 	uint32		bitmap_len = meta->nnulls > 0 ? MAXALIGN((nrows + 7) / 8) : 0;
@@ -696,7 +694,7 @@ column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *st
 		return "its checksum is wrong";
 	if (meta->nnulls > nrows || bitmap_len > meta->raw_len)
 		return "its length is wrong";
-	raw = palloc(MAXALIGN((Size) meta->raw_len) + MAXIMUM_ALIGNOF);
+	raw = arena_alloc(arena, (Size) meta->raw_len + MAXIMUM_ALIGNOF);
 	if (!columnar_decompress(meta->compression, stored, meta->len, raw, meta->raw_len))
 		return "it cannot be expanded";
 	if (!decode_values(meta, att, raw + bitmap_len, meta->raw_len - bitmap_len, count, vector))
@@ -712,7 +710,5 @@ column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *st
 		vector->values = NULL;
 		vector->scale = meta->scale;
 	}
-	if (att->attbyval || meta->encoding == CHUNK_SCALED)
-		pfree(raw);
 	return NULL;
 }

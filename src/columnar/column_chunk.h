@@ -16,6 +16,7 @@
 
 #include "columnar/compression.h"
 #include "columnar/stripe_format.h"
+#include "lib/arena.h"
 
 typedef struct ColumnBuffer ColumnBuffer;
 
@@ -64,14 +65,14 @@ typedef struct ColumnVector
 } ColumnVector;
 
 /* Makes the value of a row of a vector of integers. */
-extern void column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows);
+extern void column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows, Arena *arena);
 
 /* The value of a row of a vector with nrows, which isn't NULL. */
 static inline Datum
-column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows)
+column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows, Arena *arena)
 {
 	if (vector->integers != NULL)
-		column_vector_make_numeric(vector, row, nrows);
+		column_vector_make_numeric(vector, row, nrows, arena);
 	return vector->values[row];
 }
 
@@ -79,10 +80,10 @@ column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows)
  * Expands a chunk, checking it: stored is its bytes.  The vector's arrays
  * values, which may become that of integers, and nulls have room for nrows.
  * Memory that values passed by reference point into, and the codes, is
- * palloc'd here.  Returns what is wrong with the chunk, or NULL.
+ * in the arena.  Returns what is wrong with the chunk, or NULL.
  */
 extern const char *column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored,
-									   uint32 nrows, ColumnVector *vector);
+									   uint32 nrows, Arena *arena, ColumnVector *vector);
 
 /* Whether a value of this type is ordered as the integer that it is. */
 extern bool column_is_ordered_as_integer(Oid type);

@@ -6,14 +6,14 @@
  * A filter is a sequence of tests, each of which looks at the rows that the
  * tests before it have left.  So a column is only read if a row is left.
  *
- * Comparisons of integers (also dates and times) and floating-point numbers
- * with a value that is known before the scan are loops over arrays.  They can
- * neither fail nor show a value to anybody, so they come first.  Other
- * conditions are evaluated by the server's executor, in their order, which
- * keeps those of security barriers before others.  If a condition is about
- * one column and the chunk has a dictionary, it is evaluated once for each
- * code, when the first row that is left has it: so it fails for no value that
- * it wouldn't have seen row by row.
+ * Comparisons of integers (also dates, times and numerics of one scale) and
+ * floating-point numbers with a value that is known before the scan are loops
+ * over arrays.  They can neither fail nor show a value to anybody, so they
+ * come first.  Other conditions are evaluated by the server's executor, in
+ * their order, which keeps those of security barriers before others.  If a
+ * condition is about one column and the chunk has a dictionary, it is
+ * evaluated once for each code, when the first row that is left has it: so it
+ * fails for no value that it wouldn't have seen row by row.
  *
  * Conditions that are volatile or contain subplans are not in the filter, nor
  * what follows them.  The scan node evaluates these.
@@ -35,6 +35,7 @@
 
 #include "columnar/column_chunk.h"
 #include "columnar/row_filter.h"
+#include "columnar/scaled_numeric.h"
 #include "compat/foreach.h"
 
 /* Beside the btree strategies. */
@@ -44,6 +45,8 @@ typedef enum RowTestKind
 {
 	TEST_INTEGER,				/* column strategy value */
 	TEST_FLOAT,
+	TEST_NUMERIC,				/* as TEST_INTEGER, where the chunk's values
+								 * are integers */
 	TEST_NULLNESS,				/* column IS [NOT] NULL */
 	TEST_EXPRESSION				/* anything else */
 } RowTestKind;
@@ -56,8 +59,10 @@ typedef struct RowTest
 	int			strategy;
 	Oid			right_type;
 	bool		wants_null;		/* TEST_NULLNESS */
-	ExprState  *state;			/* the value compared with, or the condition */
+	ExprState  *state;			/* the value compared with */
+	ExprState  *condition;		/* for a row: TEST_EXPRESSION, TEST_NUMERIC */
 	int64		integer;		/* the value, once it is known */
+	int			scale;			/* of integer; -1: it is none */
 	float8		number;
 	bool		value_is_null;
 } RowTest;
@@ -90,7 +95,7 @@ types_compare_alike(Oid left, Oid right)
 {
 	if (type_is_integer(left) || type_is_float(left))
 		return type_is_integer(left) ? type_is_integer(right) : type_is_float(right);
-	return left == right && column_is_ordered_as_integer(left);
+	return left == right && (left == NUMERICOID || column_is_ordered_as_integer(left));
 }
 
 /* The strategy of an operator for its left type's order, or 0. */
@@ -143,8 +148,11 @@ make_comparison(Node *qual, Index varno, ScanState *scan, RowTest *test)
 	test->strategy = comparison_strategy(operator, left_type);
 	if (test->strategy == 0)
 		return false;
-	test->kind = type_is_float(left_type) ? TEST_FLOAT : TEST_INTEGER;
+	test->kind = type_is_float(left_type) ? TEST_FLOAT : left_type == NUMERICOID ? TEST_NUMERIC : TEST_INTEGER;
 	test->column = ((Var *) left)->varattno - 1;
+	test->columns = bms_make_singleton(test->column);
+	if (test->kind == TEST_NUMERIC)
+		test->condition = ExecInitQual(list_make1(qual), &scan->ps);
 	test->state = ExecInitExpr((Expr *) right, &scan->ps);
 	return true;
 }
@@ -170,6 +178,7 @@ make_column_test(Node *qual, Index varno, RowTest *test)
 	if (!IsA(var, Var) || var->varno != varno || var->varattno <= 0)
 		return false;
 	test->column = var->varattno - 1;
+	test->columns = bms_make_singleton(test->column);
 	return true;
 }
 
@@ -190,7 +199,7 @@ make_expression_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
 	while ((attno = bms_next_member(attnos, attno)) >= 0)
 		test->columns = bms_add_member(test->columns, attno + FirstLowInvalidHeapAttributeNumber - 1);
 	test->column = bms_num_members(test->columns) == 1 ? bms_next_member(test->columns, -1) : -1;
-	test->state = ExecInitQual(list_make1(qual), &scan->ps);
+	test->condition = ExecInitQual(list_make1(qual), &scan->ps);
 	return true;
 }
 
@@ -258,7 +267,7 @@ find_compared_values(RowFilter *filter)
 		RowTest    *test = &filter->tests[i];
 		Datum		value;
 
-		if (test->state == NULL || test->kind == TEST_EXPRESSION)
+		if (test->state == NULL)
 			continue;
 		value = ExecEvalExprSwitchContext(test->state, econtext, &test->value_is_null);
 		if (test->value_is_null)
@@ -271,18 +280,12 @@ find_compared_values(RowFilter *filter)
 			case FLOAT8OID:
 				test->number = DatumGetFloat8(value);
 				break;
-			case BOOLOID:
-				test->integer = DatumGetBool(value);
-				break;
-			case INT2OID:
-				test->integer = DatumGetInt16(value);
-				break;
-			case INT4OID:
-			case DATEOID:
-				test->integer = DatumGetInt32(value);
+			case NUMERICOID:
+				if (!numeric_to_scaled(PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)), &test->scale, &test->integer))
+					test->scale = -1;
 				break;
 			default:
-				test->integer = DatumGetInt64(value);
+				test->integer = integer_of_datum(value, test->right_type);
 				break;
 		}
 	}
@@ -309,14 +312,12 @@ find_compared_values(RowFilter *filter)
 		KEEP_ROWS(condition)
 
 static uint32
-test_integers(const RowTest *test, const ColumnVector *vector, uint32 *rows, uint32 count)
+test_integers(int strategy, int64 value, const int64 *values, const ColumnVector *vector, uint32 *rows, uint32 count)
 {
-	const int64 *values = (const int64 *) vector->values;
 	const bool *nulls = vector->nulls;
-	int64		value = test->integer;
 	uint32		kept = 0;
 
-	switch (test->strategy)
+	switch (strategy)
 	{
 		case BTLessStrategyNumber:
 			KEEP_ROWS_NOT_NULL(values[row] < value);
@@ -402,7 +403,7 @@ evaluate_condition(const RowFilter *filter, const RowTest *test, const StripeRea
 	ResetExprContext(econtext);
 	stripe_reader_store_values(reader, test->columns, row, slot);
 	econtext->ecxt_scantuple = slot;
-	return ExecQual(test->state, econtext);
+	return ExecQual(test->condition, econtext);
 }
 
 static uint32
@@ -432,14 +433,47 @@ test_expression(const RowFilter *filter, const RowTest *test, const StripeReader
 	return kept;
 }
 
+/*
+ * Numerics that are integers are compared with the value as an integer of the
+ * same scale, or if it has more digits, with the next smaller one.
+ */
+static uint32
+test_numerics(const RowFilter *filter, const RowTest *test, const StripeReader *reader, uint32 *rows, uint32 count)
+{
+	const ColumnVector *vector = &reader->vectors[test->column];
+	int			strategy = test->strategy;
+	int64		value = test->integer;
+	bool		exact = true;
+
+	if (vector->integers == NULL || test->scale < 0)
+		return test_expression(filter, test, reader, rows, count);
+	for (int scale = test->scale; scale < vector->scale; scale++)
+	{
+		if (__builtin_mul_overflow(value, 10, &value))
+			return test_expression(filter, test, reader, rows, count);
+	}
+	for (int scale = test->scale; scale > vector->scale; scale--)
+	{
+		exact &= value % 10 == 0;
+		value = value / 10 - (value % 10 < 0 ? 1 : 0);
+	}
+	if (!exact && strategy == BTEqualStrategyNumber)
+		return 0;
+	if (!exact && strategy == NOT_EQUAL_STRATEGY)
+		value = PG_INT64_MAX;	/* which no value is */
+	if (!exact && strategy == BTLessStrategyNumber)
+		strategy = BTLessEqualStrategyNumber;
+	if (!exact && strategy == BTGreaterEqualStrategyNumber)
+		strategy = BTGreaterStrategyNumber;
+	return test_integers(strategy, value, vector->integers, vector, rows, count);
+}
+
 /* Reads the test's columns. */
 static void
 need_columns_of_test(const RowTest *test, StripeReader *reader, StripeStore *store)
 {
 	int			column = -1;
 
-	if (test->kind != TEST_EXPRESSION)
-		stripe_reader_need(reader, store, test->column);
 	while ((column = bms_next_member(test->columns, column)) >= 0)
 		stripe_reader_need(reader, store, column);
 }
@@ -466,7 +500,11 @@ row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *ro
 		switch (test->kind)
 		{
 			case TEST_INTEGER:
-				count = test_integers(test, vector, rows, count);
+				count = test_integers(test->strategy, test->integer, (const int64 *) vector->values, vector, rows,
+									  count);
+				break;
+			case TEST_NUMERIC:
+				count = test_numerics(filter, test, reader, rows, count);
 				break;
 			case TEST_FLOAT:
 				count = test_floats(test, TupleDescAttr(reader->tupdesc, test->column), vector, rows, count);

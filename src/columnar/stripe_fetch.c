@@ -59,7 +59,7 @@ reader_for_fetch(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc
 	}
 	forget_fetched_stripe();
 	old = MemoryContextSwitchTo(TopMemoryContext);
-	fetched_stripe.reader = stripe_reader_open(store, stripe, tupdesc);
+	fetched_stripe.reader = stripe_reader_open(store, stripe, tupdesc, NULL);
 	MemoryContextSwitchTo(old);
 	fetched_stripe.storage = table->rd_locator;
 	fetched_stripe.first_block = stripe->first_block;

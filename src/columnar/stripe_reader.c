@@ -49,7 +49,7 @@ parse_stripe_footer(const StripeInfo *stripe, char *bytes, StripeFooter *footer)
 }
 
 StripeReader *
-stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc)
+stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc, Arena *arena)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "columnar reader", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
@@ -62,7 +62,7 @@ stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupde
 	reader->tupdesc = tupdesc;
 	reader->stripe = *stripe;
 	reader->context = context;
-	reader->group_context = AllocSetContextCreate(context, "columnar values", ALLOCSET_DEFAULT_SIZES);
+	reader->arena = arena != NULL ? arena : arena_make();
 	reader->group = -1;
 	reader->vectors = palloc0(natts * sizeof(ColumnVector));
 	footer = MemoryContextAllocHuge(context, Max(stripe->record.footer_len, 1));
@@ -107,8 +107,8 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 	const char *problem;
 	char	   *stored;
 
-	vector->values = MemoryContextAllocHuge(CurrentMemoryContext, reader->group_rows * sizeof(Datum));
-	vector->nulls = palloc(reader->group_rows * sizeof(bool));
+	vector->values = arena_alloc(reader->arena, reader->group_rows * sizeof(Datum));
+	vector->nulls = arena_alloc(reader->arena, reader->group_rows * sizeof(bool));
 	if (att->attisdropped)
 	{
 		memset(vector->values, 0, reader->group_rows * sizeof(Datum));
@@ -122,20 +122,19 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 		return;
 	}
 	chunk = footer_chunk(&reader->footer, column, reader->group);
-	stored = MemoryContextAllocHuge(CurrentMemoryContext, Max(chunk->len, 1));
+	stored = arena_alloc(reader->arena, chunk->len);
 	stripe_store_read(store, reader->stripe.record.data_id, chunk->at, chunk->len, stored);
-	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, vector);
+	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, reader->arena, vector);
 	if (problem != NULL)
 		report_damaged_stripe(reader->table, &reader->stripe,
 							  psprintf("Chunk %d of column \"%s\": %s.", reader->group, NameStr(att->attname),
 									   problem));
-	pfree(stored);
 }
 
 void
 stripe_reader_goto(StripeReader *reader, int group)
 {
-	MemoryContextReset(reader->group_context);
+	arena_reset(reader->arena);
 	memset(reader->vectors, 0, reader->tupdesc->natts * sizeof(ColumnVector));
 	if (reader->group < 0 || group < reader->group)
 	{
@@ -150,13 +149,8 @@ stripe_reader_goto(StripeReader *reader, int group)
 void
 stripe_reader_need(StripeReader *reader, StripeStore *store, int column)
 {
-	MemoryContext old;
-
-	if (reader->vectors[column].nulls != NULL)
-		return;
-	old = MemoryContextSwitchTo(reader->group_context);
-	load_column(reader, store, column);
-	MemoryContextSwitchTo(old);
+	if (reader->vectors[column].nulls == NULL)
+		load_column(reader, store, column);
 }
 
 void
@@ -230,7 +224,7 @@ store_value(const StripeReader *reader, int column, uint32 row, TupleTableSlot *
 	ColumnVector *vector = &reader->vectors[column];
 
 	slot->tts_isnull[column] = vector->nulls[row];
-	slot->tts_values[column] = vector->nulls[row] ? 0 : column_vector_value(vector, row, reader->group_rows);
+	slot->tts_values[column] = vector->nulls[row] ? 0 : column_vector_value(vector, row, reader->group_rows, reader->arena);
 }
 
 void

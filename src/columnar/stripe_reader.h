@@ -16,6 +16,7 @@
 
 #include "columnar/column_chunk.h"
 #include "columnar/stripe_directory.h"
+#include "lib/arena.h"
 
 /* A stripe, and the values of one of its chunk groups. */
 typedef struct StripeReader
@@ -29,15 +30,16 @@ typedef struct StripeReader
 	uint32		group_rows;
 	ColumnVector *vectors;		/* by column */
 	MemoryContext context;		/* of the reader */
-	MemoryContext group_context;	/* of the values */
+	Arena	   *arena;			/* of the values */
 } StripeReader;
 
 /*
  * Reads the footer of a written stripe.  The reader is made in the current
  * memory context.  The columns are those of tupdesc, which stays: while ALTER
- * TABLE rewrites a table, the relation has other ones already.
+ * TABLE rewrites a table, the relation has other ones already.  Values are in
+ * the arena, which one reader uses at a time; NULL: in one of the reader's.
  */
-extern StripeReader *stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc);
+extern StripeReader *stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc, Arena *arena);
 extern void stripe_reader_close(StripeReader *reader);
 
 /*

@@ -24,6 +24,7 @@ stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot snapshot, const Bi
 	StripeScan *scan = palloc0(sizeof(StripeScan));
 
 	scan->context = CurrentMemoryContext;
+	scan->arena = arena_make();
 	scan->snapshot = snapshot;
 	scan->tupdesc = tupdesc;
 	scan->columns = columns;
@@ -78,7 +79,7 @@ enter_stripe_of_group(StripeScan *scan, int group)
 			high = middle - 1;
 	}
 	old = MemoryContextSwitchTo(scan->context);
-	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[low], scan->tupdesc);
+	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[low], scan->tupdesc, scan->arena);
 	row_marks_read(&scan->store, &scan->stripes[low], scan->snapshot, &scan->marks);
 	MemoryContextSwitchTo(old);
 	scan->stripe = low;
@@ -155,7 +156,7 @@ select_visible_rows(StripeScan *scan)
 	StripeReader *reader = scan->reader;
 	uint32		count = 0;
 
-	scan->selected = MemoryContextAlloc(reader->group_context, reader->group_rows * sizeof(uint32));
+	scan->selected = arena_alloc(reader->arena, reader->group_rows * sizeof(uint32));
 	if (scan->marks.bits == NULL)
 	{
 		for (; count < reader->group_rows; count++)
@@ -212,5 +213,6 @@ stripe_scan_end(StripeScan *scan)
 		pfree(scan->stripes);
 	if (scan->first_group != NULL)
 		pfree(scan->first_group);
+	MemoryContextDelete(scan->arena->context);
 	pfree(scan);
 }

@@ -42,6 +42,7 @@ typedef struct StripeScan
 	int			ngroups;
 	int			stripe;			/* of the reader */
 	StripeReader *reader;
+	Arena	   *arena;			/* of the reader's values */
 	RowMarks	marks;
 	bool		marked_too;		/* rows that are gone are returned as well */
 	int			group;			/* -1, ngroups: before the first, after the

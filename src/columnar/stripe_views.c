@@ -141,7 +141,7 @@ static void
 put_chunks(ReturnSetInfo *result, StripeStore *store, const StripeInfo *stripe)
 {
 	TupleDesc	tupdesc = RelationGetDescr(store->table);
-	StripeReader *reader = stripe_reader_open(store, stripe, tupdesc);
+	StripeReader *reader = stripe_reader_open(store, stripe, tupdesc, NULL);
 	int			natts = Min(tupdesc->natts, (int) reader->footer.natts);
 
 	for (int column = 0; column < natts; column++)

@@ -13,6 +13,7 @@
 #include "nodes/execnodes.h"
 
 #include "columnar/stripe_scan.h"
+#include "lib/arena.h"
 
 typedef struct VectorBatch
 {
@@ -21,8 +22,18 @@ typedef struct VectorBatch
 	StripeStore *store;
 	const uint32 *rows;			/* in the group, ascending */
 	uint32		count;
-	MemoryContext context;		/* reset after the batch */
+	Arena	   *arena;			/* reset after the batch */
 } VectorBatch;
+
+/* Zeroed memory of the batch. */
+static inline void *
+vector_batch_alloc_zeroed(const VectorBatch *batch, Size size)
+{
+	void	   *memory = arena_alloc(batch->arena, size);
+
+	memset(memory, 0, size);
+	return memory;
+}
 
 /* The columns of a scan's table, from 0, that an expression is over. */
 extern Bitmapset *vector_batch_columns(Node *expr, ScanState *scan);

@@ -205,7 +205,7 @@ evaluate_column(const VectorExpression *expression, const VectorBatch *batch, co
 	result->nulls = column->has_nulls ? column->nulls : NULL;
 	if (!all)
 	{
-		Datum	   *gathered = MemoryContextAlloc(batch->context, count * sizeof(Datum));
+		Datum	   *gathered = arena_alloc(batch->arena, count * sizeof(Datum));
 
 		for (uint32 i = 0; i < count; i++)
 			gathered[i] = values[rows[i]];
@@ -213,7 +213,7 @@ evaluate_column(const VectorExpression *expression, const VectorBatch *batch, co
 	}
 	if (!all && column->has_nulls)
 	{
-		bool	   *nulls = MemoryContextAlloc(batch->context, count * sizeof(bool));
+		bool	   *nulls = arena_alloc(batch->arena, count * sizeof(bool));
 
 		for (uint32 i = 0; i < count; i++)
 			nulls[i] = column->nulls[rows[i]];
@@ -229,7 +229,7 @@ evaluate_constant(const VectorExpression *expression, const VectorBatch *batch, 
 {
 	bool		isnull;
 	Datum		value = ExecEvalExprSwitchContext(expression->constant, expression->scan->ps.ps_ExprContext, &isnull);
-	Datum	   *values = MemoryContextAlloc(batch->context, count * sizeof(Datum));
+	Datum	   *values = arena_alloc(batch->arena, count * sizeof(Datum));
 	int64		integer = 0;
 
 	if (isnull)
@@ -268,7 +268,7 @@ rescale_vector(const VectorBatch *batch, uint32 count, int scale, Vector *vector
 	if (__builtin_mul_overflow(vector->least, factor, &vector->least) ||
 		__builtin_mul_overflow(vector->greatest, factor, &vector->greatest))
 		return false;
-	scaled = MemoryContextAlloc(batch->context, count * sizeof(int64));
+	scaled = arena_alloc(batch->arena, count * sizeof(int64));
 	for (uint32 i = 0; i < count; i++)
 		scaled[i] = values[i] * factor;
 	vector->values = (Datum *) scaled;
@@ -367,7 +367,7 @@ join_nulls(const VectorBatch *batch, const bool *left, const bool *right, uint32
 
 	if (left == NULL || right == NULL)
 		return left != NULL ? left : right;
-	nulls = MemoryContextAlloc(batch->context, count * sizeof(bool));
+	nulls = arena_alloc(batch->arena, count * sizeof(bool));
 	for (uint32 i = 0; i < count; i++)
 		nulls[i] = left[i] | right[i];
 	return nulls;
@@ -377,7 +377,7 @@ static bool
 evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, uint32 count, Vector *left,
 				  Vector *right, Vector *result)
 {
-	Datum	   *out = MemoryContextAlloc(batch->context, count * sizeof(Datum));
+	Datum	   *out = arena_alloc(batch->arena, count * sizeof(Datum));
 
 	result->values = out;
 	result->nulls = join_nulls(batch, left->nulls, right->nulls, count);

@@ -247,8 +247,8 @@ load_key(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
 	}
 	if (!column->byval)
 		return;
-	values = MemoryContextAlloc(batch->context, batch->reader->group_rows * sizeof(Datum));
-	nulls = MemoryContextAlloc(batch->context, batch->reader->group_rows * sizeof(bool));
+	values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
+	nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));
 	for (uint32 i = 0; i < batch->count; i++)
 	{
 		uint32		row = batch->rows[i];
@@ -277,8 +277,8 @@ find_by_codes(VectorGroups *groups, const GroupColumn *columns, const VectorBatc
 			return false;
 		ncodes *= keys[i].ndistinct;
 	}
-	by_code = MemoryContextAllocZero(batch->context, ncodes * sizeof(TransitionState *));
-	codes = MemoryContextAllocZero(batch->context, batch->count * sizeof(uint32));
+	by_code = vector_batch_alloc_zeroed(batch, ncodes * sizeof(TransitionState *));
+	codes = vector_batch_alloc_zeroed(batch, batch->count * sizeof(uint32));
 	for (int k = 0; k < nkeys; k++)
 	{
 		const uint8 *key_codes = keys[k].codes;
@@ -367,7 +367,7 @@ vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const Vecto
 			states[i] = only;
 		return;
 	}
-	keys = MemoryContextAlloc(batch->context, groups->plan->nkeys * sizeof(KeyVector));
+	keys = arena_alloc(batch->arena, groups->plan->nkeys * sizeof(KeyVector));
 	for (int i = 0; i < groups->plan->nkeys; i++)
 		load_key(&columns[i], batch, &keys[i]);
 	if (find_by_codes(groups, columns, batch, keys, states))

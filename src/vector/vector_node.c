@@ -62,7 +62,8 @@ typedef struct VectorAggregateState
 	int			naggregates;
 	VectorGroups *groups;
 	AggregateInput *inputs;		/* by child */
-	MemoryContext batch_context;
+	MemoryContext batch_context;	/* reset after each batch */
+	Arena	   *arena;			/* the same, of arrays */
 	bool		filled;			/* all rows were aggregated */
 } VectorAggregateState;
 
@@ -182,6 +183,7 @@ vector_aggregate_begin(CustomScanState *css, EState *estate, int eflags)
 		child++;
 	}
 	state->batch_context = AllocSetContextCreate(CurrentMemoryContext, "columnar batch", ALLOCSET_DEFAULT_SIZES);
+	state->arena = arena_make();
 }
 
 /* Advances a transition by a row, which is the scan's tuple. */
@@ -210,11 +212,11 @@ filter_batch(const TransitionInput *input, const VectorBatch *batch, TransitionS
 
 	if (input->filter == NULL)
 		return kept;
-	rows = MemoryContextAlloc(batch->context, batch->count * sizeof(uint32));
+	rows = arena_alloc(batch->arena, batch->count * sizeof(uint32));
 	memcpy(rows, batch->rows, batch->count * sizeof(uint32));
 	kept.rows = rows;
 	kept.count = row_filter_apply(input->filter, batch->reader, batch->store, rows, batch->count);
-	kept_states = MemoryContextAlloc(batch->context, Max(kept.count, 1) * sizeof(TransitionState *));
+	kept_states = arena_alloc(batch->arena, Max(kept.count, 1) * sizeof(TransitionState *));
 	for (uint32 i = 0, at = 0; i < kept.count; i++)
 	{
 		while (batch->rows[at] != rows[i])
@@ -257,7 +259,7 @@ advance_by_batch(Transition *transition, const TransitionInput *input, const Vec
 static void
 aggregate_batch(VectorAggregateState *state, const AggregateInput *input, const VectorBatch *batch)
 {
-	TransitionState **states = MemoryContextAlloc(batch->context, batch->count * sizeof(TransitionState *));
+	TransitionState **states = arena_alloc(batch->arena, batch->count * sizeof(TransitionState *));
 
 	vector_groups_find(state->groups, input->columns, batch, states);
 	for (int i = 0; i < state->ntransitions; i++)
@@ -302,7 +304,7 @@ aggregate_scan(VectorAggregateState *state, const AggregateInput *input, CustomS
 	{
 		StripeScan *stripes;
 		MemoryContext old;
-		VectorBatch batch = {.scan = &scan->ss, .context = state->batch_context};
+		VectorBatch batch = {.scan = &scan->ss, .arena = state->arena};
 
 		start_counting(&scan->ss);
 		stripes = columnar_scan_fetch_group(scan);
@@ -317,6 +319,7 @@ aggregate_scan(VectorAggregateState *state, const AggregateInput *input, CustomS
 		aggregate_batch(state, input, &batch);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(state->batch_context);
+		arena_reset(state->arena);
 	}
 	for (;;)
 	{
