@@ -77,7 +77,8 @@ column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows, Arena *arena
 }
 
 /*
- * Expands a chunk, checking it: stored is its bytes.  The vector's arrays
+ * Expands a chunk, checking it: stored is its bytes, in the arena, with room
+ * for BIT_PACK_READ_BEYOND more.  The vector's arrays
  * values, which may become that of integers, and nulls have room for nrows.
  * Memory that values passed by reference point into, and the codes, is
  * in the arena.  Returns what is wrong with the chunk, or NULL.

@@ -80,7 +80,9 @@ typedef enum ChunkEncoding
 /*
  * A chunk, the values of a column for the rows of a chunk group.  Expanded,
  * it is the bitmap of NULLs (as in a tuple: 1 is a value), if there are any,
- * then at the next multiple of 8 bytes the values that are not NULL.
+ * then at the next multiple of 8 bytes the values that are not NULL.  Integers
+ * and codes may be packed (bit_pack.h); integers follow the number that they
+ * were divided by, an uint64, then.
  */
 typedef struct ChunkMeta
 {
@@ -99,7 +101,9 @@ typedef struct ChunkMeta
 	uint8		encoding;		/* a ChunkEncoding */
 	uint8		compression;	/* a ColumnarCompression */
 	uint8		scale;			/* CHUNK_SCALED */
-	uint8		unused[2];
+	uint8		bits;			/* 0, or the numbers are packed into so many;
+								 * from version 2 on */
+	uint8		unused;
 } ChunkMeta;
 
 /*

@@ -15,6 +15,7 @@
 #include "port/pg_crc32c.h"
 #include "utils/memutils.h"
 
+#include "columnar/bit_pack.h"
 #include "columnar/stripe_reader.h"
 
 static void
@@ -122,7 +123,7 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 		return;
 	}
 	chunk = footer_chunk(&reader->footer, column, reader->group);
-	stored = arena_alloc(reader->arena, chunk->len);
+	stored = arena_alloc(reader->arena, (Size) chunk->len + BIT_PACK_READ_BEYOND);
 	stripe_store_read(store, reader->stripe.record.data_id, chunk->at, chunk->len, stored);
 	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, reader->arena, vector);
 	if (problem != NULL)

@@ -22,6 +22,8 @@ typedef struct VectorBatch
 	StripeStore *store;
 	const uint32 *rows;			/* in the group, ascending */
 	uint32		count;
+	struct Vector *gathered;	/* by column: its values for the rows, if that
+								 * was asked for */
 	Arena	   *arena;			/* reset after the batch */
 } VectorBatch;
 

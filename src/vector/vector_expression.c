@@ -187,9 +187,10 @@ find_range(Vector *vector, uint32 count)
 
 /* The values of a column, where they are or copied to the order of rows. */
 static bool
-evaluate_column(const VectorExpression *expression, const VectorBatch *batch, const uint32 *rows, uint32 count,
-				Vector *result)
+gather_column(const VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
+	const uint32 *rows = batch->rows;
+	uint32		count = batch->count;
 	const ColumnVector *column = &batch->reader->vectors[expression->column];
 	const Datum *values = column->values;
 	bool		all = count == batch->reader->group_rows;
@@ -224,9 +225,23 @@ evaluate_column(const VectorExpression *expression, const VectorBatch *batch, co
 	return true;
 }
 
+/* The same, once for a batch. */
 static bool
-evaluate_constant(const VectorExpression *expression, const VectorBatch *batch, uint32 count, Vector *result)
+evaluate_column(const VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
+	Vector	   *gathered = &batch->gathered[expression->column];
+
+	if (gathered->kind == VECTOR_NONE && !gather_column(expression, batch, gathered))
+		return false;
+	gathered->kind = expression->kind;
+	*result = *gathered;
+	return true;
+}
+
+static bool
+evaluate_constant(const VectorExpression *expression, const VectorBatch *batch, Vector *result)
+{
+	uint32		count = batch->count;
 	bool		isnull;
 	Datum		value = ExecEvalExprSwitchContext(expression->constant, expression->scan->ps.ps_ExprContext, &isnull);
 	Datum	   *values = arena_alloc(batch->arena, count * sizeof(Datum));
@@ -399,8 +414,7 @@ evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, 
 }
 
 bool
-vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, const uint32 *rows, uint32 count,
-						   Vector *result)
+vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
 	Vector		left;
 	Vector		right;
@@ -408,10 +422,10 @@ vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batc
 	memset(result, 0, sizeof(Vector));
 	result->kind = expression->kind;
 	if (expression->column >= 0)
-		return evaluate_column(expression, batch, rows, count, result);
+		return evaluate_column(expression, batch, result);
 	if (expression->constant != NULL)
-		return evaluate_constant(expression, batch, count, result);
-	if (!vector_expression_evaluate(expression->left, batch, rows, count, &left))
+		return evaluate_constant(expression, batch, result);
+	if (!vector_expression_evaluate(expression->left, batch, &left))
 		return false;
 	if (expression->operator == OPERATOR_CAST)
 	{
@@ -419,6 +433,6 @@ vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batc
 		result->kind = expression->kind;
 		return true;
 	}
-	return vector_expression_evaluate(expression->right, batch, rows, count, &right) &&
-		evaluate_operator(expression, batch, count, &left, &right, result);
+	return vector_expression_evaluate(expression->right, batch, &right) &&
+		evaluate_operator(expression, batch, batch->count, &left, &right, result);
 }

@@ -43,12 +43,10 @@ extern VectorExpression *vector_expression_make(Node *expr, ScanState *scan);
 extern VectorKind vector_expression_kind(const VectorExpression *expression);
 
 /*
- * Evaluates it for rows of the batch's chunk group, which needn't be all of
- * the batch.  The result is in the batch's memory.  False if it can't be done
- * for these: a number may exceed what the type, or an int64, can represent.
- * The server's executor knows whether it does.
+ * Evaluates it for the rows of a batch.  The result is in the batch's memory.
+ * False if it can't be done for these: a number may exceed what the type, or
+ * an int64, can represent.  The server's executor knows whether it does.
  */
-extern bool vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, const uint32 *rows,
-									   uint32 count, Vector *result);
+extern bool vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, Vector *result);
 
 #endif							/* CITUS_VECTOR_VECTOR_EXPRESSION_H */

@@ -215,6 +215,7 @@ filter_batch(const TransitionInput *input, const VectorBatch *batch, TransitionS
 	rows = arena_alloc(batch->arena, batch->count * sizeof(uint32));
 	memcpy(rows, batch->rows, batch->count * sizeof(uint32));
 	kept.rows = rows;
+	kept.gathered = vector_batch_alloc_zeroed(batch, batch->reader->tupdesc->natts * sizeof(Vector));
 	kept.count = row_filter_apply(input->filter, batch->reader, batch->store, rows, batch->count);
 	kept_states = arena_alloc(batch->arena, Max(kept.count, 1) * sizeof(TransitionState *));
 	for (uint32 i = 0, at = 0; i < kept.count; i++)
@@ -241,7 +242,7 @@ advance_by_batch(Transition *transition, const TransitionInput *input, const Vec
 		return;
 	if (filtered && input->advance != NULL &&
 		(input->vector == NULL ||
-		 vector_expression_evaluate(input->vector, &batch, batch.rows, batch.count, &vector)))
+		 vector_expression_evaluate(input->vector, &batch, &vector)))
 	{
 		input->advance(transition, states, input->vector == NULL ? NULL : &vector, batch.count);
 		return;
@@ -315,6 +316,7 @@ aggregate_scan(VectorAggregateState *state, const AggregateInput *input, CustomS
 		batch.store = &stripes->store;
 		batch.rows = stripes->selected;
 		batch.count = stripes->nselected;
+		batch.gathered = vector_batch_alloc_zeroed(&batch, batch.reader->tupdesc->natts * sizeof(Vector));
 		old = MemoryContextSwitchTo(state->batch_context);
 		aggregate_batch(state, input, &batch);
 		MemoryContextSwitchTo(old);
