@@ -119,6 +119,17 @@ CREATE FUNCTION citus_internal.group_subquery(number integer, VARIADIC columns "
 COMMENT ON FUNCTION citus_internal.group_subquery(integer, "any") IS
 	'placeholder for a subquery while a statement is planned';
 
+-- Connections that outlive the session that has opened them (src/remote/kept_session.c).
+CREATE FUNCTION citus_internal.session_rest()
+	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_session_rest';
+COMMENT ON FUNCTION citus_internal.session_rest() IS
+	'a session that another node has opened serves no client until session_serve, or ends';
+
+CREATE FUNCTION citus_internal.session_serve(gpid bigint)
+	RETURNS text LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_session_serve';
+COMMENT ON FUNCTION citus_internal.session_serve(bigint) IS
+	'gives a session that rests another client';
+
 -- Rows that travel between nodes for a statement (src/exchange).
 CREATE FUNCTION citus_internal.exchange_create(id text)
 	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_create';

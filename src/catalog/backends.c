@@ -15,14 +15,22 @@
  * its process id is that of the PGPROC.  So nothing needs to be done when a
  * process ends.
  *
+ * A session that another node has opened may *rest*: its opener keeps it for
+ * later clients.  Only such a session is ended by a signal here, and one that
+ * was signaled serves nobody any more.
+ *
  * One lightweight lock covers all slots.  It is taken exclusively when a
- * connection is opened or closed, and no other lock is taken while it is held.
+ * connection is opened or closed, or a session rests or serves, and no other
+ * lock is taken while it is held.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "miscadmin.h"
+#include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 
@@ -34,9 +42,18 @@
 
 #define GPID_PREFIX "citus_internal gpid="
 
+typedef enum BackendRest
+{
+	BACKEND_SERVES,
+	BACKEND_RESTS,				/* no client, until another one comes */
+	BACKEND_ENDS,				/* was signaled to end while it rested */
+} BackendRest;
+
 typedef struct BackendSlot
 {
 	int			pid;			/* whose slot it is */
+	BackendRest rest;
+	uint32		defaults;		/* BackendsShared.defaults when it began */
 	int			npeers;
 	uint64		gpid;			/* that it serves; 0: its own client's */
 	BackendPeer peers[BACKEND_MAX_PEERS];
@@ -45,6 +62,8 @@ typedef struct BackendSlot
 typedef struct BackendsShared
 {
 	SharedHeader header;
+	pg_atomic_uint32 defaults;	/* how often those of roles and databases have
+								 * changed */
 	BackendSlot slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } BackendsShared;
 
@@ -80,6 +99,8 @@ my_backend_slot(void)
 		LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
 		slot->npeers = 0;
 		slot->gpid = gpid;
+		slot->rest = BACKEND_SERVES;
+		slot->defaults = pg_atomic_read_u32(&backends_shared->defaults);
 		slot->pid = MyProcPid;
 		LWLockRelease(backends_shared->header.lock);
 	}
@@ -97,6 +118,80 @@ backend_show(void)
 	shown = MyProcPid;
 }
 
+/* Whether a slot's process is there. Under the lock. */
+static bool
+slot_is_used(int i)
+{
+	return backends_shared->slots[i].pid != 0 && ProcGlobal->allProcs[i].pid == backends_shared->slots[i].pid;
+}
+
+static bool
+has_old_defaults(const BackendSlot *slot)
+{
+	return slot->defaults != pg_atomic_read_u32(&backends_shared->defaults);
+}
+
+bool
+backend_rest(void)
+{
+	BackendSlot *slot = my_backend_slot();
+	bool		rests;
+
+	LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
+	rests = !has_old_defaults(slot);
+	if (rests)
+		slot->rest = BACKEND_RESTS;
+	LWLockRelease(backends_shared->header.lock);
+	return rests;
+}
+
+bool
+backend_serve(uint64 gpid)
+{
+	BackendSlot *slot = my_backend_slot();
+	bool		serves;
+
+	LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
+	serves = slot->rest == BACKEND_RESTS && !has_old_defaults(slot);
+	if (serves)
+	{
+		slot->gpid = gpid;
+		slot->rest = BACKEND_SERVES;
+	}
+	LWLockRelease(backends_shared->header.lock);
+	return serves;
+}
+
+void
+backend_end_resting(Oid database, int n)
+{
+	LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
+	for (int i = 0; i < MaxBackends && n > 0; i++)
+	{
+		BackendSlot *slot = &backends_shared->slots[i];
+
+		if (slot->rest != BACKEND_RESTS || !slot_is_used(i) ||
+			(OidIsValid(database) && ProcGlobal->allProcs[i].databaseId != database))
+			continue;
+		slot->rest = BACKEND_ENDS;
+		(void) kill(slot->pid, SIGTERM);
+		n--;
+	}
+	LWLockRelease(backends_shared->header.lock);
+}
+
+void
+backend_defaults_changed(void)
+{
+	(void) pg_atomic_fetch_add_u32(&backends_shared->defaults, 1);
+}
+
+static void
+fill_backends(void)
+{
+	pg_atomic_init_u32(&backends_shared->defaults, 0);
+}
+
 void
 backends_init(void)
 {
@@ -105,6 +200,7 @@ backends_init(void)
 		.fixed = offsetof(BackendsShared, slots),
 		.per_backend = sizeof(BackendSlot),
 		.memory = (SharedHeader **) &backends_shared,
+		.fill = fill_backends,
 	};
 
 	shared_area_add(&area);

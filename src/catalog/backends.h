@@ -53,6 +53,28 @@ extern uint64 backend_served_gpid(int pid);
  */
 extern int	(*backend_of_client) (int pid);
 
+/*
+ * A session that another node has opened serves no client from now on
+ * (src/remote/kept_session.c); false if it can't, since its role's or
+ * database's defaults have changed since it began.
+ */
+extern bool backend_rest(void);
+
+/*
+ * It serves another client; false if it is to end, or if these defaults have
+ * changed.
+ */
+extern bool backend_serve(uint64 gpid);
+
+/*
+ * Ends at most n sessions that serve no client, of a database, or of all
+ * (InvalidOid).
+ */
+extern void backend_end_resting(Oid database, int n);
+
+/* Defaults of roles or databases have changed; takes no lock. */
+extern void backend_defaults_changed(void);
+
 /* Shows, and hides, the other end of a connection. */
 extern void backend_add_peer(int32 groupid, int32 pid);
 extern void backend_remove_peer(int32 groupid, int32 pid);

@@ -40,6 +40,7 @@
 
 #include "daemon/private.h"
 #include "lib/shared_area.h"
+#include "remote/connection.h"
 #include "txn/transaction.h"
 
 #define MAX_DATABASES 1024
@@ -323,6 +324,7 @@ citus_launcher_main(Datum arg)
 	for (;;)
 	{
 		start_due_workers();
+		remote_sweep_kept();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 RESTART_DELAY_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);

@@ -38,6 +38,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "cluster/member_sync.h"
 #include "daemon/private.h"
 #include "jobs/job.h"
@@ -219,7 +220,10 @@ static void
 check_reasons_to_end(void)
 {
 	if (!lock_database())
+	{
+		backend_end_resting(MyDatabaseId, MaxBackends);
 		must_end = true;
+	}
 	else if (!OidIsValid(get_extension_oid("citus", true)))
 		must_end = ends_for_good = true;
 }

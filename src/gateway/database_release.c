@@ -8,7 +8,8 @@
  * whose clients have gone is free, although the gateway keeps sessions for the
  * next ones.  So the owner's command first writes the database's Oid to the
  * board, and during that time the gateway processes close the idle sessions of
- * pools without clients.
+ * pools without clients.  Sessions that rest, whose connections other nodes
+ * keep, are ended at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +21,7 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 
+#include "catalog/backends.h"
 #include "compat/acl.h"
 #include "compat/foreach.h"
 #include "ddl/utility_hook.h"
@@ -72,8 +74,10 @@ announce_statement(const Node *statement)
 	Oid			database = name != NULL ? get_database_oid(name, true) : InvalidOid;
 	uint64		number;
 
-	if (!OidIsValid(database) || gateway_board == NULL ||
-		!object_ownercheck(DatabaseRelationId, database, GetUserId()))
+	if (!OidIsValid(database) || !object_ownercheck(DatabaseRelationId, database, GetUserId()))
+		return;
+	backend_end_resting(database, MaxBackends);
+	if (gateway_board == NULL)
 		return;
 	number = (pg_atomic_read_u64(&gateway_board->released) >> 32) + 1;
 	pg_atomic_write_u64(&gateway_board->released, number << 32 | database);

@@ -46,6 +46,7 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 
+#include "catalog/backends.h"
 #include "catalog/catalog_rows.h"
 #include "compat/client_protocol.h"
 #include "compat/guc.h"
@@ -72,6 +73,7 @@ static bool has_loaded = false;
 static bool has_ddl = false;	/* in this transaction */
 static bool has_defaults = false;	/* of these, of ALTER ROLE or DATABASE ..
 									 * SET */
+static bool has_roles = false;	/* or of what a login checks */
 static uint32 session_deallocations = 0;
 
 /*
@@ -129,6 +131,9 @@ watch_statement(const Node *statement)
 {
 	has_ddl |= GetCommandLogLevel((Node *) statement) == LOGSTMT_DDL;
 	has_defaults |= IsA(statement, AlterRoleSetStmt) || IsA(statement, AlterDatabaseSetStmt);
+	has_roles |= IsA(statement, AlterRoleStmt) || IsA(statement, DropRoleStmt) || IsA(statement, AlterDatabaseStmt) ||
+		(IsA(statement, RenameStmt) && (((const RenameStmt *) statement)->renameType == OBJECT_ROLE ||
+										((const RenameStmt *) statement)->renameType == OBJECT_DATABASE));
 	if (!gateway_session)
 		return;
 	switch (nodeTag(statement))
@@ -235,6 +240,8 @@ transaction_event(XactEvent event, void *arg)
 {
 	if (has_ddl && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE || event == XACT_EVENT_ABORT))
 	{
+		if (event != XACT_EVENT_ABORT && (has_defaults || has_roles))
+			backend_defaults_changed();
 		if (event != XACT_EVENT_ABORT && gateway_board != NULL)
 		{
 			pg_atomic_fetch_add_u64(&gateway_board->ddl, 1);
@@ -242,7 +249,7 @@ transaction_event(XactEvent event, void *arg)
 				pg_atomic_fetch_add_u64(&gateway_board->defaults, 1);
 		}
 		has_ddl = false;
-		has_defaults = false;
+		has_defaults = has_roles = false;
 	}
 	if (!gateway_session)
 		return;

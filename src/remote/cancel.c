@@ -18,11 +18,14 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <fcntl.h>
 
 #include "libpq-fe.h"
+#include "libpq/pqcomm.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "pgstat.h"
 #include "storage/latch.h"
 
@@ -32,16 +35,56 @@
 /* Belongs to the thread; malloc'ed. */
 typedef struct CancelJob
 {
-	PGcancel   *cancel;
+	PGcancel   *cancel;			/* NULL: an adopted channel's, as follows */
+	struct sockaddr_storage peer;
+	socklen_t	peer_size;
+	int			packet_size;
+	char		packet[12 + CANCEL_KEY_SIZE];
 	int			fd;				/* for the result */
 } CancelJob;
+
+/*
+ * What PQcancel does, for a channel that wasn't opened by libpq and so has no
+ * encryption.
+ */
+static bool
+request_cancel(const CancelJob *job)
+{
+	int			fd = socket(job->peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char		byte;
+	bool		done;
+
+	if (fd < 0)
+		return false;
+	done = connect(fd, (const struct sockaddr *) &job->peer, job->peer_size) == 0 &&
+		send(fd, job->packet, job->packet_size, MSG_NOSIGNAL) == job->packet_size;
+	if (done)
+		(void) !recv(fd, &byte, 1, 0);	/* the server closes it when it has
+										 * sent the signal */
+	close(fd);
+	return done;
+}
+
+/* Prepares the request for an adopted channel. */
+static void
+write_packet(CancelJob *job, const Channel *channel)
+{
+	uint32		head[3] = {pg_hton32(sizeof(head) + channel->cancel_key_size), pg_hton32(CANCEL_REQUEST_CODE),
+		pg_hton32((uint32) channel->pid)};
+
+	job->peer = channel->peer;
+	job->peer_size = channel->peer_size;
+	memcpy(job->packet, head, sizeof(head));
+	memcpy(job->packet + sizeof(head), channel->cancel_key, channel->cancel_key_size);
+	job->packet_size = sizeof(head) + channel->cancel_key_size;
+}
 
 static void *
 cancel_thread(void *arg)
 {
 	CancelJob  *job = arg;
 	char		message[256];
-	char		outcome = PQcancel(job->cancel, message, sizeof(message)) ? 1 : 0;
+	char		outcome = (job->cancel != NULL ? PQcancel(job->cancel, message, sizeof(message)) : request_cancel(job)) ? 1 : 0;
 	ssize_t		written = write(job->fd, &outcome, 1);
 
 	(void) written;
@@ -88,8 +131,12 @@ cancel_start(const Channel *channel)
 	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
 	fcntl(fds[1], F_SETFD, FD_CLOEXEC);
 	job->fd = fds[1];
-	job->cancel = PQgetCancel(channel->pg);
-	if (job->cancel != NULL && start_thread(job))
+	job->cancel = NULL;
+	if (channel->peer_size > 0)
+		write_packet(job, channel);
+	else
+		job->cancel = PQgetCancel(channel->pg);
+	if ((job->cancel != NULL || channel->peer_size > 0) && start_thread(job))
 		return fds[0];
 
 	PQfreeCancel(job->cancel);

@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include <netdb.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
 #ifdef __linux__
@@ -28,7 +29,7 @@
 
 bool
 channel_open(Channel *channel, const char *const *keywords, const char *const *values,
-			 void (*notices) (void *arg, const RemoteError *notice), void *arg)
+			 ChannelNotices notices, void *arg)
 {
 	channel->pg = PQconnectStartParams(keywords, values, false);
 	channel->connecting = true;
@@ -71,15 +72,30 @@ channel_open_probe(Channel *probe, const Channel *channel)
 {
 	PQconninfoOption *options = PQconninfo(channel->pg);
 	const char *address = PQhostaddr(channel->pg);
+	char		adopted_address[NI_MAXHOST];
+	char		adopted_port[NI_MAXSERV];
 	const char *keywords[MAX_PARAMS + 1];
 	const char *values[MAX_PARAMS + 1];
 	int			n = 0;
 
 	if (options == NULL)
 		return false;
+	if (channel->peer_size > 0)
+	{
+		if (getnameinfo((const struct sockaddr *) &channel->peer, channel->peer_size, adopted_address, NI_MAXHOST,
+						adopted_port, NI_MAXSERV, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		{
+			PQconninfoFree(options);
+			return false;
+		}
+		address = adopted_address;
+		keywords[n] = "port";
+		values[n++] = adopted_port;
+	}
 	for (PQconninfoOption *option = options; option->keyword != NULL && n < MAX_PARAMS; option++)
 	{
 		if (option->val == NULL || strcmp(option->keyword, "hostaddr") == 0 ||
+			(channel->peer_size > 0 && (strcmp(option->keyword, "host") == 0 || strcmp(option->keyword, "port") == 0)) ||
 			strcmp(option->keyword, "application_name") == 0)
 			continue;
 		keywords[n] = option->keyword;

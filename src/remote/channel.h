@@ -29,6 +29,9 @@
 
 #include "postgres.h"
 
+#include <sys/socket.h>
+
+#include "compat/cancel_key.h"
 #include "remote/result.h"
 
 typedef enum ChannelEvent
@@ -56,6 +59,13 @@ typedef struct Channel
 								 * what was read before, and why */
 	uint32		connect_events; /* what it waits for while connecting */
 
+	/* of channel_adopt: where it leads, and how to cancel there */
+	socklen_t	peer_size;		/* 0: it wasn't adopted */
+	struct sockaddr_storage peer;
+	int			pid;
+	int			cancel_key_size;
+	uint8		cancel_key[CANCEL_KEY_SIZE];
+
 	/* of the last message: */
 	RemoteRow	row;			/* after CHANNEL_COMPLETE, of ncolumns only:
 								 * those of the answer, or -1 */
@@ -67,12 +77,41 @@ typedef struct Channel
 } Channel;
 
 /*
- * notices is called for messages that aren't answers, also while the channel
- * is idle; it must not raise errors.
+ * Called for messages that aren't answers, also while the channel is idle;
+ * must not raise errors.
  */
+typedef void (*ChannelNotices) (void *arg, const RemoteError *notice);
+
 extern bool channel_open(Channel *channel, const char *const *keywords, const char *const *values,
-						 void (*notices) (void *arg, const RemoteError *notice), void *arg);
+						 ChannelNotices notices, void *arg);
 extern ChannelEvent channel_connect(Channel *channel);
+
+/* An open session that a socket leads to. */
+typedef struct ChannelLogin
+{
+	const char *user;
+	const char *database;
+	const char *version;
+	const char *encoding;
+	const char *free_slots;		/* FREE_SLOTS_PARAMETER */
+	int			pid;
+	int			cancel_key_size;
+	uint8		cancel_key[CANCEL_KEY_SIZE];
+} ChannelLogin;
+
+/*
+ * Instead of channel_open and channel_connect: a channel over a socket that
+ * leads to an idle session, of which nothing is to be read.  The caller closes
+ * fd.  False, with nothing allocated, if that fails.
+ */
+extern bool channel_adopt(Channel *channel, int fd, const ChannelLogin *login, ChannelNotices notices, void *arg);
+
+/*
+ * A descriptor of the channel's socket, for another process; then the channel
+ * can only be closed, which the session doesn't notice.  -1 if that isn't
+ * possible; the channel is unchanged then.  Nothing may be outstanding.
+ */
+extern int	channel_detach(Channel *channel);
 extern bool channel_set_pipeline(Channel *channel, bool pipelined);
 extern void channel_close(Channel *channel);
 

@@ -61,6 +61,12 @@ int			node_connection_timeout = 30000;
 #define MAX_FULL_PAUSE_MS 200
 
 /*
+ * How long to wait for the last answer on a connection that isn't needed any
+ * more.
+ */
+#define POLITE_MS 100
+
+/*
  * How long a node may take to stop a statement and undo what it did, however
  * long it may take otherwise: the user doesn't want it any more.
  */
@@ -335,6 +341,31 @@ pooler_of(const ClusterNode *node, bool pass_pooler, ConnectKind kind)
 	return node == NULL || pass_pooler || kind != CONNECT_POOLED ? NULL : pool_info_lookup(node->nodeid);
 }
 
+/* Makes a connection that is open ready for use. */
+static void
+connect_done(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (!priv->plain && !channel_set_pipeline(&priv->channel, true))
+	{
+		connect_failed(conn);
+		return;
+	}
+	if (priv->established == 0)
+	{
+		stat_counter_add(STAT_CONNECTION_MADE);
+		priv->established = GetCurrentTimestamp();
+		socket_buffer_enlarge(channel_socket(&priv->channel));
+	}
+	else
+		priv->fresh = false;	/* another session has opened it */
+	priv->settings = settings_create();
+	conn->state = REMOTE_IDLE;
+	priv->peer_pid = channel_peer_pid(&priv->channel);
+	backend_add_peer(priv->peer_group, priv->peer_pid);
+}
+
 /*
  * Starts connecting.  The struct is added to remote_conns before anything can
  * fail, so nothing is leaked; connect_poll reports failures.
@@ -387,29 +418,17 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, Conn
 	priv->started = GetCurrentTimestamp();
 	dlist_push_tail(&remote_conns, &priv->link);
 
-	if (!channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn))
+	if (kind == CONNECT_POOLED && poolinfo == NULL)
+	{
+		kept_key_make(&priv->kept_key, params.keywords, params.values, login_role);
+		priv->keepable = true;
+	}
+	if (priv->keepable &&
+		kept_take(&priv->kept_key, &priv->channel, login_role, notice_receiver, conn, &priv->established))
+		connect_done(conn);
+	else if (!channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn))
 		connect_failed(conn);
 	return conn;
-}
-
-/* Makes a connection that is open ready for use. */
-static void
-connect_done(RemoteConn *conn)
-{
-	RemoteConnPrivate *priv = conn->priv;
-
-	if (!priv->plain && !channel_set_pipeline(&priv->channel, true))
-	{
-		connect_failed(conn);
-		return;
-	}
-	stat_counter_add(STAT_CONNECTION_MADE);
-	priv->established = GetCurrentTimestamp();
-	priv->settings = settings_create();
-	conn->state = REMOTE_IDLE;
-	priv->peer_pid = channel_peer_pid(&priv->channel);
-	socket_buffer_enlarge(channel_socket(&priv->channel));
-	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
 /* Whether there is a pooler at the node's address that takes no options. */
@@ -640,6 +659,33 @@ connect_hide(RemoteConn *conn)
 	if (priv->peer_pid != 0)
 		backend_remove_peer(priv->peer_group, priv->peer_pid);
 	priv->peer_pid = 0;
+}
+
+/*
+ * Whether nothing distinguishes a connection from a new one but what DISCARD
+ * ALL undoes.
+ */
+static bool
+may_leave(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (!priv->keepable || !priv->direct || priv->own || priv->cancel_fd >= 0 || conn->state != REMOTE_IDLE ||
+		conn->xact != REMOTE_XACT_NONE || priv->error != NULL || priv->identity_open ||
+		conn->groupid < 0)
+		return false;
+	if (priv->items_head < priv->items_tail)
+		(void) pipeline_drain(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), POLITE_MS));
+	return conn->state == REMOTE_IDLE && priv->items_head == priv->items_tail && !remote_in_xact(conn) &&
+		channel_alive(&priv->channel);
+}
+
+void
+connect_leave(RemoteConn *conn)
+{
+	if (may_leave(conn))
+		(void) kept_leave(&conn->priv->kept_key, &conn->priv->channel, conn->priv->established);
+	connect_close(conn);
 }
 
 void

@@ -514,6 +514,12 @@ extern void remote_release_failed_write(void);
 extern uint64 remote_reported_clock(RemoteConn *conn);
 
 /*
+ * For the launcher: closes connections of this server that are broken, or have
+ * waited too long for a session that takes them.
+ */
+extern void remote_sweep_kept(void);
+
+/*
  * Milliseconds that a node may take to connect, or to answer when a
  * transaction ends; and to stop a statement and undo it.
  */

@@ -218,7 +218,7 @@ finish_at_exit(void)
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
 		finish_cancelling(conn, deadline);
-		connect_close(conn);
+		connect_leave(conn);
 	}
 }
 

@@ -37,6 +37,12 @@
 /* There are few if no more than this many are free, besides reserved ones. */
 #define MAX_FEW 4
 
+/*
+ * Sessions rest (kept_session.c) only while more than this part of
+ * max_connections is free.
+ */
+#define RESTING_PART 4
+
 static bool told_few = false;
 static TimestampTz slots_checked = 0;
 
@@ -51,18 +57,32 @@ report_parameter(const char *value)
 	pq_endmessage(&message);
 }
 
+bool
+free_slots_for_rest(void)
+{
+	return proc_has_free(compat_reserved_connections() + MaxConnections / RESTING_PART);
+}
+
+void
+free_slots_forget(void)
+{
+	told_few = false;
+	slots_checked = 0;
+}
+
 void
 free_slots_report(void)
 {
 	TimestampTz now = GetCurrentStatementStartTimestamp();
 	bool		few;
 
-	if (whereToSendOutput != DestRemote || backend_served_gpid(MyProcPid) == 0 ||
-		!TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
+	if (whereToSendOutput != DestRemote || !TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
 		return;
 	slots_checked = now;
 	few = !proc_has_free(compat_reserved_connections() + Min(MAX_FEW, MaxConnections / 10));
-	if (few == told_few)
+	if (!free_slots_for_rest())
+		backend_end_resting(InvalidOid, MAX_FEW);
+	if (few == told_few || backend_served_gpid(MyProcPid) == 0)
 		return;
 	told_few = few;
 	report_parameter(few ? FREE_SLOTS_FEW : "");

@@ -17,8 +17,14 @@
 
 /*
  * At the end of a transaction: reports it to the node that has opened this
- * session, if it has changed.
+ * session, if it has changed; if there are not many, ends sessions that rest.
  */
 extern void free_slots_report(void);
+
+/* The opener is another one, which has been told nothing. */
+extern void free_slots_forget(void);
+
+/* Whether so many connections are free that sessions may rest. */
+extern bool free_slots_for_rest(void);
 
 #endif							/* CITUS_REMOTE_FREE_SLOTS_H */

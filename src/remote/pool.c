@@ -84,6 +84,7 @@ remote_init(void)
 	pool_init();
 	backends_init();
 	shared_pool_init();
+	kept_init();
 	own_address_init();
 	error_init();
 	keepalive_init();
@@ -486,8 +487,8 @@ is_dispensable(RemoteConn *conn)
 		conn->state == REMOTE_IDLE && conn->xact == REMOTE_XACT_NONE && priv->cancel_fd < 0;
 }
 
-void
-pool_close_idle(void)
+static void
+end_dispensable(void (*end) (RemoteConn *conn))
 {
 	dlist_mutable_iter iter;
 
@@ -496,8 +497,26 @@ pool_close_idle(void)
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
 		if (is_dispensable(conn))
-			connect_close(conn);
+			end(conn);
 	}
+}
+
+void
+pool_close_idle(void)
+{
+	end_dispensable(connect_close);
+}
+
+void
+pool_keep_idle(void)
+{
+	end_dispensable(connect_leave);
+}
+
+int
+pool_cached_lifetime(void)
+{
+	return max_cached_connection_lifetime;
 }
 
 bool
@@ -696,8 +715,10 @@ close_surplus(void)
 
 		if (!give_up && may_cache(conn, count_before(conn)))
 			oldest = Min(oldest, conn->priv->established);
-		else
+		else if (has_scarce_node(conn))
 			connect_close(conn);
+		else
+			connect_leave(conn);
 	}
 	if (!dlist_is_empty(&remote_conns) && max_cached_connection_lifetime >= 0)
 		expiry_set(TimestampTzPlusMilliseconds(oldest, max_cached_connection_lifetime));

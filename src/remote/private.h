@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "common/sha2.h"
 #include "datatype/timestamp.h"
 #include "lib/ilist.h"
 #include "storage/latch.h"
@@ -51,6 +52,15 @@ typedef enum ConnectKind
 								 * server is a copy (own_address.h) */
 } ConnectKind;
 
+/*
+ * What all connections have in common that can be used for each other
+ * (kept_conn.c).
+ */
+typedef struct KeptKey
+{
+	uint8		bytes[PG_SHA256_DIGEST_LENGTH];
+} KeptKey;
+
 typedef struct RemoteConnPrivate
 {
 	dlist_node	link;			/* in remote_conns */
@@ -68,6 +78,9 @@ typedef struct RemoteConnPrivate
 								 * transaction; false until the node has said
 								 * so, as behind a pooler */
 	bool		fresh;			/* not used in any transaction before */
+	bool		keepable;		/* may be left to another session, under
+								 * kept_key */
+	KeptKey		kept_key;
 	bool		used;			/* used in this transaction */
 	bool		pooled;			/* counts in the shared pool */
 	bool		extra;			/* not as the session's first one to its
@@ -161,6 +174,9 @@ extern void connect_hide(RemoteConn *conn);
 
 /* Closes a connection and frees it. */
 extern void connect_close(RemoteConn *conn);
+
+/* The same, but leaves it to other sessions if it is idle and as new. */
+extern void connect_leave(RemoteConn *conn);
 
 /* lone_write.c: writes that commit by themselves */
 extern void lone_write_begin(RemoteConn *conn);
@@ -276,6 +292,11 @@ extern bool shared_pool_add_extra(const char *host, int port, bool optional);
 extern void shared_pool_remove_extra(const char *host, int port);
 
 /*
+ * Whether the number is limited by other than max_connections.
+ */
+extern bool shared_pool_is_limited(void);
+
+/*
  * Whether sessions wait for a slot, for which extra connections are to be
  * closed; shared_pool_due: or all.
  */
@@ -288,8 +309,37 @@ extern void shared_pool_note_idle(void);
 
 /*
  * pool.c: closes the idle connections that nothing needs, and that other
- * sessions can use.
+ * sessions of all nodes can use; leaves them to those of this one.
  */
 extern void pool_close_idle(void);
+extern void pool_keep_idle(void);
+
+/* The setting citus.max_cached_connection_lifetime. */
+extern int	pool_cached_lifetime(void);
+
+/*
+ * kept_conn.c
+ */
+extern void kept_init(void);
+
+/*
+ * The key of connections with these parameters; whom their session serves, and
+ * the proof of the login, don't count.
+ */
+extern void kept_key_make(KeptKey *key, const char *const *keywords, const char *const *values, Oid role);
+
+/*
+ * Leaves an idle connection to other sessions, if it can be: then the channel
+ * is to be closed all the same, and true is returned.  Raises no error, waits
+ * for nothing.
+ */
+extern bool kept_leave(const KeptKey *key, Channel *channel, TimestampTz established);
+
+/*
+ * Opens a channel with a connection that was left, of a login role; false if
+ * there is none, and nothing is allocated.
+ */
+extern bool kept_take(const KeptKey *key, Channel *channel, Oid role, ChannelNotices notices, void *arg,
+					  TimestampTz *established);
 
 #endif							/* CITUS_REMOTE_PRIVATE_H */

@@ -350,6 +350,12 @@ shared_pool_remove_extra(const char *host, int port)
 }
 
 bool
+shared_pool_is_limited(void)
+{
+	return max_shared_pool_size > 0;
+}
+
+bool
 shared_pool_crowded(void)
 {
 	return pool_shared->waiting > 0;
