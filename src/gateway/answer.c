@@ -21,7 +21,7 @@
 
 #include "utils/memutils.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* A client that does not read must not hold up others behind it. */
 #define SHARED_HIGH_WATER (16 * 1024 * 1024)
@@ -31,7 +31,7 @@ static void skip_to_sync(Backend *backend, bool failed);
 Expect *
 expect_head(Backend *backend)
 {
-	ExpectRing *ring = &backend->expected;
+	ExpectRing *ring = &backend->answers.expected;
 
 	return ring->head == ring->tail ? NULL : &ring->entries[ring->head & (ring->size - 1)];
 }
@@ -44,13 +44,13 @@ static void
 note_asked(Backend *backend, ExpectKind kind)
 {
 	if (kind != EXPECT_COPY_END && kind != EXPECT_QUERY)
-		backend->unsynced = kind != EXPECT_SYNC;
+		backend->answers.unsynced = kind != EXPECT_SYNC;
 }
 
 Expect *
 expect_push(Backend *backend, ExpectKind kind, ExpectReader reader)
 {
-	ExpectRing *ring = &backend->expected;
+	ExpectRing *ring = &backend->answers.expected;
 	Expect	   *expect;
 
 	if (ring->tail == ring->head)
@@ -92,7 +92,7 @@ static void
 pop_expect(Backend *backend)
 {
 	free_expect(expect_head(backend));
-	backend->expected.head++;
+	backend->answers.expected.head++;
 }
 
 void
@@ -100,9 +100,9 @@ expect_free(Backend *backend)
 {
 	while (expect_head(backend) != NULL)
 		pop_expect(backend);
-	if (backend->expected.entries != NULL)
-		pfree(backend->expected.entries);
-	memset(&backend->expected, 0, sizeof(backend->expected));
+	if (backend->answers.expected.entries != NULL)
+		pfree(backend->answers.expected.entries);
+	memset(&backend->answers.expected, 0, sizeof(backend->answers.expected));
 }
 
 void
@@ -110,7 +110,7 @@ expect_settle(Backend *backend)
 {
 	Expect	   *expect;
 
-	if (backend->skipping)
+	if (backend->answers.skipping)
 		skip_to_sync(backend, false);
 	while ((expect = expect_head(backend)) != NULL)
 	{
@@ -120,7 +120,7 @@ expect_settle(Backend *backend)
 		{
 			if (backend->client != NULL && block_tells(backend->client))
 				message_put_empty(&backend->client->stream, expect->kind == EXPECT_PARSE ? PqMsg_ParseComplete : PqMsg_CloseComplete);
-			backend->turn_bytes++;
+			backend->turns.bytes++;
 			pop_expect(backend);
 		}
 		else
@@ -142,7 +142,7 @@ changes_name(const Expect *expect)
 static void
 undo_name(Backend *backend, const Expect *expect, uint32 later, PreparedText *former)
 {
-	ExpectRing *ring = &backend->expected;
+	ExpectRing *ring = &backend->answers.expected;
 	Client	   *client = backend->client;
 
 	for (; later != ring->tail; later++)
@@ -174,7 +174,7 @@ undo_expect(Backend *backend, Expect *expect, uint32 later, bool failed)
 	if (expect->kind == EXPECT_PARSE && expect->text != NULL && expect->reader != READER_LOCAL &&
 		backend_text_state(backend, expect->text) == TEXT_SENT)
 		backend_remove_text(backend, expect->text);
-	if (expect->text != NULL && expect->kind == EXPECT_PARSE && expect->text == backend->unnamed)
+	if (expect->text != NULL && expect->kind == EXPECT_PARSE && expect->text == backend->statements.unnamed)
 		backend_note_unnamed(backend, NULL);
 	if (!changes_name(expect))
 		return;
@@ -193,12 +193,12 @@ undo_expect(Backend *backend, Expect *expect, uint32 later, bool failed)
 static void
 skip_to_sync(Backend *backend, bool failed)
 {
-	ExpectRing *ring = &backend->expected;
+	ExpectRing *ring = &backend->answers.expected;
 	uint32		end = ring->head;
 
 	while (end != ring->tail && ring->entries[end & (ring->size - 1)].kind != EXPECT_SYNC)
 		end++;
-	backend->skipping = end == ring->tail;
+	backend->answers.skipping = end == ring->tail;
 
 	/* the last one first, since each is undone to what was before it */
 	for (uint32 i = end; i != ring->head; i--)
@@ -262,11 +262,11 @@ error_about_name(const Expect *expect, const Message *error)
 static void
 end_checking(Backend *backend)
 {
-	if (!backend->checking)
+	if (!backend->answers.checking)
 		return;
-	backend->checking = false;
+	backend->answers.checking = false;
 	if (backend->client != NULL)
-		client_process(backend->client);
+		client_ready(backend->client);
 }
 
 static void
@@ -293,17 +293,17 @@ error_answered(Backend *backend, const Message *error)
 	else if (expect != NULL && (expect->reader == READER_QUIET || backend->state == BACKEND_RESTORING))
 	{
 		if (expect->text != NULL)
-			backend->not_prepared = expect->text->id;
+			backend->statements.not_prepared = expect->text->id;
 	}
 	else if (client != NULL)
 	{
 		tell_report(client, expect, error);
-		backend->end_told = is_fatal(error) && block_tells(client);
+		backend->answers.end_told = is_fatal(error) && block_tells(client);
 	}
 
 	if (client != NULL)
-		client->in_copy = false;
-	backend->dying = is_fatal(error);
+		client->input.in_copy = false;
+	backend->answers.dying = is_fatal(error);
 	if (expect != NULL && expect->kind != EXPECT_QUERY)
 		skip_to_sync(backend, true);
 	end_checking(backend);
@@ -316,12 +316,12 @@ error_answered(Backend *backend, const Message *error)
 static void
 copy_begins(Backend *backend)
 {
-	ExpectRing *ring = &backend->expected;
+	ExpectRing *ring = &backend->answers.expected;
 	uint32		to = ring->head + 1;
 	uint32		from;
 
 	if (backend->client != NULL)
-		backend->client->in_copy = true;
+		backend->client->input.in_copy = true;
 	for (from = to; from != ring->tail; from++)
 	{
 		Expect	   *expect = &ring->entries[from & (ring->size - 1)];
@@ -329,7 +329,7 @@ copy_begins(Backend *backend)
 		if (expect->kind == EXPECT_COPY_END)
 		{
 			if (backend->client != NULL)
-				backend->client->in_copy = false;
+				backend->client->input.in_copy = false;
 			from++;
 			break;
 		}
@@ -366,9 +366,9 @@ answer_state(Backend *backend, const char *value)
 				 errhint("Connect again.")));
 	settings = value + end + 1;
 	backend->pinned = pins[0] != '-';
-	if (backend->generation != generation)
+	if (backend->statements.generation != generation)
 	{
-		backend->generation = generation;
+		backend->statements.generation = generation;
 		backend_forget_texts(backend);
 		if (backend->client != NULL && backend->state == BACKEND_LENT)
 			client_deallocate(backend->client);
@@ -417,7 +417,7 @@ static void
 notification_arrived(Backend *backend, const Message *notification)
 {
 	char	   *payload = unconstify(char *, notification->payload);
-	uint32		number = backend->client->number;
+	uint32		number = backend->client->who.number;
 
 	if (notification->len >= sizeof(number) && memcmp(payload, &backend->pid, sizeof(number)) != 0)
 	{
@@ -458,11 +458,11 @@ ready_for_query(Backend *backend, const char *payload)
 	if (client != NULL && expect->reader != READER_QUIET)
 	{
 		tell_client(client, PqMsg_ReadyForQuery, payload, 1);
-		client->in_copy = false;
+		client->input.in_copy = false;
 	}
 	pop_expect(backend);
 	if (expect_head(backend) == NULL)
-		backend->checking = false;
+		backend->answers.checking = false;
 	if (backend->pool->address.len > 0)
 	{
 		if (client == NULL || client->block == NULL || block_answered(backend))
@@ -474,8 +474,8 @@ ready_for_query(Backend *backend, const char *payload)
 	expect_settle(backend);
 	if (expect_head(backend) == NULL)
 	{
-		backend->unsynced = false;
-		backend->checking = false;
+		backend->answers.unsynced = false;
+		backend->answers.checking = false;
 	}
 	if (client == NULL || client->block == NULL || block_answered(backend))
 	{
@@ -563,12 +563,12 @@ whole_answer(Backend *backend, const Message *message)
 		case PqMsg_NoticeResponse:
 			if (client != NULL)
 				tell_report(client, expect_head(backend), message);
-			backend->turn_bytes++;
+			backend->turns.bytes++;
 			break;
 		case PqMsg_NotificationResponse:
 			if (client != NULL)
 				notification_arrived(backend, message);
-			backend->turn_bytes++;
+			backend->turns.bytes++;
 			break;
 		default:
 			ereport(ERROR,
@@ -585,23 +585,23 @@ static bool
 pass_answer(Backend *backend)
 {
 	ByteQueue  *in = &backend->stream.in;
-	size_t		len = Min(queue_length(in), backend->pass_left);
+	size_t		len = Min(queue_length(in), backend->answers.pass_left);
 
 	if (len > 0)
 	{
-		if (backend->pass_noted && backend->client != NULL)
+		if (backend->answers.pass_noted && backend->client != NULL)
 			(void) block_note(backend->client, '\0', in->data + in->start, len);
-		if (backend->pass_on && backend->client != NULL)
+		if (backend->answers.pass_on && backend->client != NULL)
 			stream_put(&backend->client->stream, in->data + in->start, len);
 		stream_skip(&backend->stream, len);
-		backend->pass_left -= len;
+		backend->answers.pass_left -= len;
 	}
-	if (backend->pass_left == 0 && backend->pass_ends)
+	if (backend->answers.pass_left == 0 && backend->answers.pass_ends)
 	{
 		Expect	   *expect = expect_head(backend);
 		bool		checked;
 
-		backend->pass_ends = false;
+		backend->answers.pass_ends = false;
 		if (expect->kind == EXPECT_PARSE && expect->text != NULL)
 			backend_text_prepared(backend, expect->text);
 		checked = expect->reader == READER_COLUMNS;
@@ -610,7 +610,7 @@ pass_answer(Backend *backend)
 		if (checked || expect_head(backend) == NULL)
 			end_checking(backend);
 	}
-	return backend->pass_left == 0;
+	return backend->answers.pass_left == 0;
 }
 
 /*
@@ -631,10 +631,10 @@ drops_statements(const Message *complete)
 static void
 statements_dropped(Backend *backend)
 {
-	const ExpectRing *ring = &backend->expected;
+	const ExpectRing *ring = &backend->answers.expected;
 	Client	   *client = backend->client;
 
-	backend->generation++;
+	backend->statements.generation++;
 	backend_forget_texts(backend);
 	if (client != NULL)
 		client_deallocate(client);
@@ -703,7 +703,7 @@ examine_answer(Backend *backend, const Message *message, const Expect *expect)
 		hide_tables(message);
 	if (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL &&
 		!prepared_text_described(expect->text, message) && expect->reader == READER_COLUMNS)
-		backend->outdated = expect->text->id;
+		backend->statements.outdated = expect->text->id;
 }
 
 /*
@@ -715,18 +715,18 @@ begin_answer(Backend *backend, const Message *message, const Expect *expect)
 {
 	if (message->type == PqMsg_CopyInResponse)
 		copy_begins(backend);
-	backend->pass_on = (expect == NULL || expect->reader == READER_CLIENT) && backend->client != NULL &&
+	backend->answers.pass_on = (expect == NULL || expect->reader == READER_CLIENT) && backend->client != NULL &&
 		backend->state == BACKEND_LENT;
-	backend->pass_noted = backend->pass_on && block_note(backend->client, message->type, NULL, 0);
-	backend->pass_on = backend->pass_on && block_tells(backend->client);
-	if (backend->pass_on)
+	backend->answers.pass_noted = backend->answers.pass_on && block_note(backend->client, message->type, NULL, 0);
+	backend->answers.pass_on = backend->answers.pass_on && block_tells(backend->client);
+	if (backend->answers.pass_on)
 	{
-		backend->turn_bytes += MESSAGE_HEAD + message->len;
+		backend->turns.bytes += MESSAGE_HEAD + message->len;
 		stream_put(&backend->client->stream, message->payload - MESSAGE_HEAD, MESSAGE_HEAD);
 	}
 	stream_skip(&backend->stream, MESSAGE_HEAD);
-	backend->pass_left = message->len;
-	backend->pass_ends = expect != NULL && is_answer(message->type, expect->kind);
+	backend->answers.pass_left = message->len;
+	backend->answers.pass_ends = expect != NULL && is_answer(message->type, expect->kind);
 }
 
 /* Handles one message, or its head; false if it isn't complete. */
@@ -770,7 +770,7 @@ answer_arrived(Backend *backend)
 	while (backend->state != BACKEND_CLOSED)
 	{
 		if (backend->client != NULL && stream_is_full(&backend->client->stream) &&
-			(backend->nline == 0 || queue_length(&backend->client->stream.out) > SHARED_HIGH_WATER))
+			(backend->turns.nline == 0 || queue_length(&backend->client->stream.out) > SHARED_HIGH_WATER))
 		{
 			stream_pause(&backend->stream, true);
 			return;

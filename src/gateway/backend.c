@@ -20,7 +20,7 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 #include "lib/catch_error.h"
 #include "remote/node_call.h"
 
@@ -48,11 +48,6 @@ typedef struct BackendText
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-struct BackendTexts
-{
-	idset_hash *ids;
-};
-
 static void backend_arrived(Stream *stream);
 static void backend_drained(Stream *stream);
 static void backend_failed(Stream *stream, const ErrorData *error);
@@ -66,7 +61,7 @@ static const StreamHandler backend_handler = {
 TextState
 backend_text_state(Backend *backend, const PreparedText *text)
 {
-	BackendText *entry = idset_lookup(backend->texts->ids, text->id);
+	BackendText *entry = idset_lookup(backend->statements.texts, text->id);
 
 	return entry ? entry->state : TEXT_UNKNOWN;
 }
@@ -74,7 +69,7 @@ backend_text_state(Backend *backend, const PreparedText *text)
 void
 backend_text_prepared(Backend *backend, const PreparedText *text)
 {
-	BackendText *entry = idset_lookup(backend->texts->ids, text->id);
+	BackendText *entry = idset_lookup(backend->statements.texts, text->id);
 
 	if (entry != NULL)
 		entry->state = TEXT_PREPARED;
@@ -85,21 +80,21 @@ backend_add_text(Backend *backend, const PreparedText *text)
 {
 	bool		found;
 
-	idset_insert(backend->texts->ids, text->id, &found)->state = TEXT_SENT;
-	if (backend->texts->ids->members > MAX_TEXTS)
+	idset_insert(backend->statements.texts, text->id, &found)->state = TEXT_SENT;
+	if (backend->statements.texts->members > MAX_TEXTS)
 		backend->retired = true;
 }
 
 void
 backend_remove_text(Backend *backend, const PreparedText *text)
 {
-	idset_delete(backend->texts->ids, text->id);
+	idset_delete(backend->statements.texts, text->id);
 }
 
 void
 backend_forget_texts(Backend *backend)
 {
-	idset_reset(backend->texts->ids);
+	idset_reset(backend->statements.texts);
 }
 
 void
@@ -107,25 +102,16 @@ backend_note_unnamed(Backend *backend, PreparedText *text)
 {
 	if (text != NULL)
 		prepared_text_hold(text);
-	if (backend->unnamed != NULL)
-		prepared_text_release(backend->unnamed);
-	backend->unnamed = text;
-}
-
-static void
-count_sessions(const Pool *pool, int change)
-{
-	if (pool->address.len == 0)
-		gateway_stats->sessions += change;
-	else
-		gateway_stats->node_sessions += change;
+	if (backend->statements.unnamed != NULL)
+		prepared_text_release(backend->statements.unnamed);
+	backend->statements.unnamed = text;
 }
 
 void
 backend_open(Pool *pool)
 {
 	Backend    *backend;
-	int			fd = relay_connect(&pool->address);
+	int			fd = process_connect(&pool->address);
 
 	if (fd < 0)
 	{
@@ -138,17 +124,11 @@ backend_open(Pool *pool)
 	backend = gateway_alloc(sizeof(Backend));
 	stream_open(&backend->stream, fd, &backend_handler, true);
 	backend->pool = pool;
-	backend->state = BACKEND_CONNECTING;
 	backend->transaction = TRANSACTION_NONE;
 	backend->settings = gateway_strdup("");
-	backend->texts = gateway_alloc(sizeof(*backend->texts));
-	backend->texts->ids = idset_create(gateway_context, 16, NULL);
-	backend->since = stream_now;
+	backend->statements.texts = idset_create(gateway_context, 16, NULL);
 	backend->opened = stream_now;
-	dlist_push_tail(&pool->backends, &backend->link);
-	pool->nbackends++;
-	pool->nopening++;
-	count_sessions(pool, 1);
+	backend_change_state(backend, BACKEND_CONNECTING);
 }
 
 /* Ends the request for a route, whether the backend was asked or not. */
@@ -176,9 +156,7 @@ backend_route_told(Backend *backend, const char *described)
 void
 backend_ask(Backend *backend, const char *query)
 {
-	if (backend->state == BACKEND_IDLE)
-		dlist_delete(&backend->idle_link);
-	backend->state = BACKEND_ASKING;
+	backend_change_state(backend, BACKEND_ASKING);
 	expect_push(backend, EXPECT_QUERY, READER_ROUTE);
 	message_put_string(&backend->stream, PqMsg_Query, query);
 }
@@ -201,39 +179,27 @@ ask_route(Backend *backend)
 void
 backend_close(Backend *backend)
 {
-	SessionState state = backend->state;
-	Client	   *client = backend->client;
-
-	if (state == BACKEND_CLOSED)
+	if (backend->state == BACKEND_CLOSED)
 		return;
-	backend->state = BACKEND_CLOSED;
-	backend->client = NULL;
-	if (client != NULL)
-		client->backend = NULL;
-	for (int i = 0; i < backend->nline; i++)
-		if (backend->line[i] != NULL)
-			backend->line[i]->backend = NULL;
-	if (state == BACKEND_IDLE)
-		dlist_delete(&backend->idle_link);
-	dlist_delete(&backend->link);
-	backend->pool->nbackends--;
-	count_sessions(backend->pool, -1);
-	if (state == BACKEND_CONNECTING || state == BACKEND_LOGIN)
-		backend->pool->nopening--;
+	backend_change_state(backend, BACKEND_CLOSED);
+	if (backend->client != NULL)
+		session_detach(backend->client);
+	for (int i = 0; i < backend->turns.nline; i++)
+		if (backend->turns.line[i] != NULL)
+			session_detach(backend->turns.line[i]);
 	cancel_forget(backend);
 	board_session_drop(backend->board);
 	if (backend->asking != NULL)
 		end_asking(backend, NULL);
 	expect_free(backend);
-	if (backend->bound != NULL)
-		prepared_text_release(backend->bound);
+	if (backend->statements.bound != NULL)
+		prepared_text_release(backend->statements.bound);
 	backend_note_unnamed(backend, NULL);
 	statement_names_free(backend);
 	scram_login_free(backend->scram);
 	queue_free(&backend->greeting);
 	pfree(backend->settings);
-	idset_destroy(backend->texts->ids);
-	pfree(backend->texts);
+	idset_destroy(backend->statements.texts);
 	stream_close(&backend->stream, backend);
 }
 
@@ -242,18 +208,18 @@ backend_lose(Backend *backend, const ErrorData *error)
 {
 	Client	   *client = backend->client;
 	Client	   *line[MAX_LINE];
-	int			nline = backend->nline;
+	int			nline = backend->turns.nline;
 	Pool	   *pool = backend->pool;
 	bool		opening = backend->state == BACKEND_CONNECTING || backend->state == BACKEND_LOGIN;
 	const Expect *head = expect_head(backend);
-	bool		told = backend->end_told || (head != NULL && head->kind == EXPECT_TERMINATE);
+	bool		told = backend->answers.end_told || (head != NULL && head->kind == EXPECT_TERMINATE);
 
 	if (error->sqlerrcode == ERRCODE_PROTOCOL_VIOLATION)
 		ereport(LOG,
 				(errcode(error->sqlerrcode),
 				 errmsg("the gateway closes a session (PID %d): %s", (int) pg_ntoh32(backend->pid), error->message),
 				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
-	memcpy(line, backend->line, sizeof(line));
+	memcpy(line, backend->turns.line, sizeof(line));
 	backend_close(backend);
 	if (client != NULL && told)
 		client_close(client);
@@ -265,7 +231,7 @@ backend_lose(Backend *backend, const ErrorData *error)
 			continue;
 
 		/* a session that ends has not started the following statements */
-		if (backend->dying)
+		if (backend->answers.dying)
 			turn_again(line[i]);
 		else
 			client_fail(line[i], error);
@@ -277,7 +243,7 @@ backend_lose(Backend *backend, const ErrorData *error)
 		pool_open_failed(pool, payload->data, payload->len);
 	}
 	else
-		pool_serve(pool);
+		pool_ready(pool);
 }
 
 static void
@@ -309,13 +275,12 @@ void
 backend_abandon(Backend *backend, Client *client)
 {
 	Pool	   *pool = backend->pool;
-	bool		clean = backend->state == BACKEND_LENT && backend->transaction == TRANSACTION_NONE && !backend->unsynced &&
-		!backend->pinned && backend->told_names == NIL && expect_head(backend) == NULL && client->pass_left == 0;
+	bool		clean = backend->state == BACKEND_LENT && backend->transaction == TRANSACTION_NONE && !backend->answers.unsynced &&
+		!backend->pinned && backend->statements.told_names == NIL && expect_head(backend) == NULL && client->input.pass_left == 0;
 
-	client->backend = NULL;
 	if (turn_leave(backend, client))
 		return;
-	backend->client = NULL;
+	session_detach(client);
 	if (clean)
 	{
 		backend_give_back(backend);
@@ -324,7 +289,7 @@ backend_abandon(Backend *backend, Client *client)
 	if (expect_head(backend) != NULL)
 		cancel_send(backend);
 	backend_close(backend);
-	pool_serve(pool);
+	pool_ready(pool);
 }
 
 void
@@ -332,47 +297,34 @@ backend_give_back(Backend *backend)
 {
 	Client	   *client = backend->client;
 
-	if (backend->transaction != TRANSACTION_NONE || backend->unsynced || expect_head(backend) != NULL || backend->pinned ||
-		(client != NULL && client->pass_left > 0) ||
+	if (backend->transaction != TRANSACTION_NONE || backend->answers.unsynced || expect_head(backend) != NULL || backend->pinned ||
+		(client != NULL && client->input.pass_left > 0) ||
 
 	/* a cancel request that is under way must not hit the next client */
 		backend->cancels > 0)
 	{
 		if (client != NULL)
-			client_process(client);
+			client_ready(client);
 		return;
 	}
-	backend->client = NULL;
-	backend->shared = false;
-	backend->cancelling = false;
+	backend->turns.shared = false;
+	backend->turns.cancelling = false;
 	if (backend->pool->address.len == 0)
 		gateway_stats->transactions++;
 	if (client != NULL)
 	{
-		client->backend = NULL;
-		client->state = CLIENT_IDLE;
-		client->since = stream_now;
-		client_show_idle(client);
+		session_detach(client);
+		client_change_state(client, CLIENT_IDLE);
+		client_ready(client);
 	}
+	pool_ready(backend->pool);
 	backend->retired |= pool_renews(backend->pool, backend);
-	if (backend->asking != NULL && !backend->retired)
-		ask_route(backend);
-	else if (backend->retired)
-	{
-		Pool	   *pool = backend->pool;
-
+	if (backend->retired)
 		backend_close(backend);
-		pool_serve(pool);
-	}
+	else if (backend->asking != NULL)
+		ask_route(backend);
 	else
-	{
-		backend->state = BACKEND_IDLE;
-		backend->since = stream_now;
-		dlist_push_head(&backend->pool->idle, &backend->idle_link);
-		pool_serve(backend->pool);
-	}
-	if (client != NULL)
-		client_process(client);
+		backend_change_state(backend, BACKEND_IDLE);
 }
 
 static void
@@ -387,21 +339,16 @@ send_settings(Backend *backend, const char *settings, ExpectReader reader)
 void
 backend_lend(Backend *backend, Client *client)
 {
-	dlist_delete(&backend->idle_link);
-	backend->client = client;
-	client->backend = backend;
-	board_session_lend(backend->board, client->board, &client->address, &client->server_address);
-	board_client_show(client->board, backend->board != NULL ? (int) pg_ntoh32(backend->pid) : 0, CLIENT_SHOWN_ACTIVE, stream_now);
-	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
-	client->state = CLIENT_ACTIVE;
-	client->since = stream_now;
-	backend->turn_bytes = 0;
+	session_attach(client, backend);
+	board_session_lend(backend->board, client->board, &client->who.address, &client->who.server_address);
+	client_change_state(client, CLIENT_ACTIVE);
+	backend->turns.bytes = 0;
 	if (strcmp(backend->settings, client->settings) == 0)
-		backend->state = BACKEND_LENT;
+		backend_change_state(backend, BACKEND_LENT);
 	else
 	{
 		gateway_stats->restores++;
-		backend->state = BACKEND_RESTORING;
+		backend_change_state(backend, BACKEND_RESTORING);
 		send_settings(backend, client->settings, READER_RESTORE);
 	}
 }
@@ -411,7 +358,7 @@ backend_prepare(Backend *backend, PreparedText *text)
 {
 	Expect	   *expect;
 
-	backend->state = BACKEND_RESTORING;
+	backend_change_state(backend, BACKEND_RESTORING);
 	send_settings(backend, text->body, READER_SETTING);
 	expect = expect_push(backend, EXPECT_PARSE, READER_QUIET);
 	expect->text = text;
@@ -430,7 +377,7 @@ backend_restored(Backend *backend)
 {
 	Client	   *client = backend->client;
 
-	backend->state = BACKEND_LENT;
+	backend_change_state(backend, BACKEND_LENT);
 
 	/*
 	 * as the server reports them, so that they compare equal from now on;
@@ -447,7 +394,7 @@ backend_restored(Backend *backend)
 		pfree(backend->settings);
 		backend->settings = gateway_strdup(client->settings);
 	}
-	client_process(client);
+	client_ready(client);
 }
 
 static void
@@ -465,7 +412,7 @@ send_session_startup(Backend *backend)
 	}
 	send_startup_packet(&backend->stream, pool->user, pool->database, pool->address.len == 0 ? "session" : NULL,
 						parameters.data, parameters.len);
-	backend->state = BACKEND_LOGIN;
+	backend_change_state(backend, BACKEND_LOGIN);
 }
 
 void
@@ -508,16 +455,14 @@ backend_opened(Backend *backend)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the server does not report the state of its sessions to the gateway")));
-	backend->state = BACKEND_IDLE;
-	pool->nopening--;
+	backend_change_state(backend, BACKEND_IDLE);
 	scram_login_free(backend->scram);
 	backend->scram = NULL;
 	queue_free(&pool->greeting);
 	pool->greeting = backend->greeting;
 	memset(&backend->greeting, 0, sizeof(backend->greeting));
 	pool->limits = backend->limits;
-	dlist_push_head(&pool->idle, &backend->idle_link);
-	pool_serve(pool);
+	pool_ready(pool);
 }
 
 /* A ParameterStatus: of the session's state, or for clients. */
@@ -561,7 +506,7 @@ login_message(Backend *backend, const Message *message)
 			memcpy(&backend->pid, message->payload, sizeof(backend->pid));
 			memcpy(&backend->key, message->payload + sizeof(backend->pid), sizeof(backend->key));
 			if (pool->address.len == 0)
-				backend->board = board_session_take(relay_start->number, (int32) pg_ntoh32(backend->pid));
+				backend->board = board_session_take(gateway_start->number, (int32) pg_ntoh32(backend->pid));
 			break;
 		case PqMsg_ReadyForQuery:
 			backend_opened(backend);
@@ -604,7 +549,7 @@ backend_arrived(Stream *stream)
 	 * the message that it ends may take a while, and until then no client may
 	 * get it
 	 */
-	ended |= backend->dying && backend->state == BACKEND_IDLE;
+	ended |= backend->answers.dying && backend->state == BACKEND_IDLE;
 	if (ended && backend->state != BACKEND_CLOSED &&
 		(backend->client == NULL || !stream_is_full(&backend->client->stream)))
 		ereport(ERROR,
@@ -623,5 +568,5 @@ backend_drained(Stream *stream)
 	Backend    *backend = (Backend *) stream;
 
 	if (backend->client != NULL && backend->state == BACKEND_LENT)
-		client_process(backend->client);
+		client_ready(backend->client);
 }

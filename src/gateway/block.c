@@ -30,12 +30,10 @@
  */
 #include "postgres.h"
 
-#include <ctype.h>
-
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* A block that has sent more can't move. */
 #define MAX_JOURNAL (256 * 1024)
@@ -48,12 +46,6 @@
 #define MAX_LEAVING_TIME INT64CONST(3600000000)
 
 #define CONFLICT_QUERY "SELECT citus_internal.gateway_block_conflict()"
-
-/* No command of blocks has more words. */
-#define MAX_WORDS 8
-
-/* In small letters, cut off. */
-typedef char Word[16];
 
 /* Hash value of answers, independent of the order of rows. */
 typedef struct AnswersHash
@@ -102,105 +94,6 @@ struct Block
 #define FNV_BASIS UINT64CONST(0xcbf29ce484222325)
 #define FNV_PRIME UINT64CONST(0x100000001b3)
 
-/*
- * Splits a text that consists of words, and a semicolon perhaps; the number of
- * words, or 0.
- */
-static int
-split_words(const char *text, size_t len, Word *words)
-{
-	const char *p = text;
-	int			nwords = 0;
-
-	if (memchr(text, '\0', len) == NULL)
-		return 0;
-	for (;;)
-	{
-		int			length = 0;
-
-		while (isspace((unsigned char) *p))
-			p++;
-		if (*p == '\0')
-			return nwords;
-		if (*p == ';')
-		{
-			p++;
-			p += strspn(p, " \t\r\n");
-			return *p == '\0' ? nwords : 0;
-		}
-		if (nwords == MAX_WORDS)
-			return 0;
-		for (; isalnum((unsigned char) *p) || *p == '_' || *p == '"' || IS_HIGHBIT_SET(*p); p++, length++)
-			if (length < 15)
-				words[nwords][length] = pg_ascii_tolower((unsigned char) *p);
-		if (length == 0)
-			return 0;
-		words[nwords++][Min(length, 15)] = '\0';
-	}
-}
-
-static bool
-is_word(const char *word, const char *one, const char *other)
-{
-	return strcmp(word, one) == 0 || strcmp(word, other) == 0;
-}
-
-/* Whether the words are modes of a BEGIN. */
-static bool
-are_modes(int nwords, Word *words)
-{
-	if (nwords == 0)
-		return true;
-	if (nwords == 2)
-		return strcmp(words[0], "read") == 0 && is_word(words[1], "only", "write");
-	if (nwords < 3 || strcmp(words[0], "isolation") != 0 || strcmp(words[1], "level") != 0)
-		return false;
-	if (strcmp(words[2], "serializable") == 0)
-		return are_modes(nwords - 3, words + 3);
-	return nwords >= 4 &&
-		(strcmp(words[2], "read") == 0 ? is_word(words[3], "committed", "uncommitted") :
-		 strcmp(words[2], "repeatable") == 0 && strcmp(words[3], "read") == 0) &&
-		are_modes(nwords - 4, words + 4);
-}
-
-TextControl
-text_control(const char *text, size_t len)
-{
-	Word		words[MAX_WORDS];
-	int			nwords;
-	int			next = 1;
-
-	while (len > 0 && isspace((unsigned char) *text))
-		text++, len--;
-	if (len == 0 || strchr("abcersABCERS", *text) == NULL || (nwords = split_words(text, len, words)) == 0)
-		return CONTROL_NONE;
-	if (is_word(words[0], "savepoint", "release"))
-	{
-		if (words[0][0] == 'r' && nwords == 3 && strcmp(words[1], "savepoint") == 0)
-			next++;
-		return nwords == next + 1 ? CONTROL_INSIDE : CONTROL_NONE;
-	}
-	if (strcmp(words[0], "start") == 0)
-		return nwords > 1 && strcmp(words[1], "transaction") == 0 && are_modes(nwords - 2, words + 2) ?
-			CONTROL_BEGIN : CONTROL_NONE;
-	if (nwords > 1 && is_word(words[1], "work", "transaction"))
-		next++;
-	if (strcmp(words[0], "begin") == 0)
-		return are_modes(nwords - next, words + next) ? CONTROL_BEGIN : CONTROL_NONE;
-	if (is_word(words[0], "commit", "end") || is_word(words[0], "rollback", "abort"))
-	{
-		if (nwords == next)
-			return CONTROL_END;
-		if (strcmp(words[0], "rollback") != 0 || strcmp(words[next], "to") != 0)
-			return CONTROL_NONE;
-		next++;
-		if (nwords == next + 2 && strcmp(words[next], "savepoint") == 0)
-			next++;
-		return nwords == next + 1 ? CONTROL_INSIDE : CONTROL_NONE;
-	}
-	return CONTROL_NONE;
-}
-
 static void
 forget_former_names(Block *block)
 {
@@ -245,7 +138,7 @@ block_count(const Pool *pool, bool waiting)
 	}
 	if (waiting)
 		dlist_foreach(iter, (dlist_head *) &pool->queue)
-			count += dlist_container(Client, queue_link, iter.cur)->block != NULL;
+			count += dlist_container(Client, state_link, iter.cur)->block != NULL;
 	return count;
 }
 
@@ -264,7 +157,7 @@ answer_message(Client *client, const Message *message)
 	{
 		case PqMsg_Parse:
 			name = message_read_string(&fields);
-			client_set_statement(client, name, prepared_text_get(client, 0, fields.next, fields.end - fields.next));
+			client_set_statement(client, name, client_text(client, 0, fields.next, fields.end - fields.next));
 			message_put_empty(&client->stream, PqMsg_ParseComplete);
 			break;
 		case PqMsg_Bind:
@@ -425,11 +318,10 @@ place_block(Client *client, const Unit *unit)
 	pool = pool_find_node(client->pool, unit->server);
 	if (!pool_works(pool) || block_count(pool, true) >= gateway_pool_size)
 		return route_none(UNROUTED_UNREACHABLE);
-	client->routed = true;
-	client->routed_text = unit->decider;
-	prepared_text_hold(client->routed_text);
-	client->routed_len = unit->len;
-	client->alone = true;
+	client->routed.text = unit->decider;
+	prepared_text_hold(client->routed.text);
+	client->routed.len = unit->len;
+	client->routed.alone = true;
 	add_unit(client, unit);
 	pool_request(client, pool);
 	return ROUTE_TAKEN;
@@ -524,8 +416,7 @@ move_block(Client *client)
 						 "the gateway can't move a long transaction block from one node to another");
 		return;
 	}
-	client->backend = NULL;
-	backend->client = NULL;
+	session_detach(client);
 	expect_push(backend, EXPECT_QUERY, READER_NOBODY);
 	message_put_string(&backend->stream, PqMsg_Query, "ROLLBACK");
 
@@ -548,8 +439,7 @@ move_block(Client *client)
 	block->resending = block->replaying = block->units;
 	gateway_stats->moved_blocks++;
 	turn_forget(client);
-	client->state = CLIENT_IDLE;
-	client->since = stream_now;
+	client_change_state(client, CLIENT_IDLE);
 	pool_request(client, client->pool);
 }
 
@@ -561,14 +451,14 @@ begin_unit(Client *client)
 	RouteVerdict verdict = ROUTE_INCOMPLETE;
 	Unit		unit;
 
-	if (unit_scan(client, &unit) || (!client->routed && !block->clean) || !client_holds(client))
+	if (unit_scan(client, &unit) || (!client_is_routed(client) && !block->clean) || !client_holds(client))
 	{
 		verdict = ROUTE_NONE;
 		block->unit_open = true;
 		block->unit_anywhere = unit.anywhere;
-		if (client->routed && unit.len > 0 && (unit.anywhere || (client->backend->transaction == TRANSACTION_FAILED && !unit.may_end)))
+		if (client_is_routed(client) && unit.len > 0 && (unit.anywhere || (client->backend->transaction == TRANSACTION_FAILED && !unit.may_end)))
 			add_unit(client, &unit);
-		else if (client->routed)
+		else if (client_is_routed(client))
 		{
 			move_block(client);
 			verdict = ROUTE_TAKEN;
@@ -619,7 +509,7 @@ block_next(Client *client, const Message *message)
 
 	if (block == NULL || block->unit_open)
 		return ROUTE_NONE;
-	if (message->type == PqMsg_Flush && message->len == 0 && client->routed)
+	if (message->type == PqMsg_Flush && message->len == 0 && client_is_routed(client))
 	{
 		/* all has been answered */
 		message_skip(&client->stream, message);
@@ -634,7 +524,7 @@ block_next(Client *client, const Message *message)
 	}
 	if (block->replaying > 0)
 		return ROUTE_INCOMPLETE;
-	return client->in_copy ? ROUTE_NONE : begin_unit(client);
+	return client->input.in_copy ? ROUTE_NONE : begin_unit(client);
 }
 
 void
@@ -704,9 +594,9 @@ block_note(Client *client, char type, const void *data, size_t len)
 	Block	   *block = client->block;
 	AnswersHash *hash;
 
-	if (block == NULL || (!client->routed && block->replaying == 0) || !is_compared(type))
+	if (block == NULL || (!client_is_routed(client) && block->replaying == 0) || !is_compared(type))
 		return false;
-	hash = client->routed ? &block->answers : &block->replayed;
+	hash = client_is_routed(client) ? &block->answers : &block->replayed;
 	if (type != '\0')
 	{
 		hash->total += hash->last;
@@ -729,11 +619,11 @@ answered_by_node(Backend *backend)
 	Client	   *client = backend->client;
 	Block	   *block = client->block;
 
-	client->routed_sent = false;
+	client->routed.sent = false;
 	client->cancelled = false;
 	client_show_idle(client);
-	backend->cancelling = false;
-	backend->turn_bytes = 0;
+	backend->turns.cancelling = false;
+	backend->turns.bytes = 0;
 	if (block->refused)
 		move_block(client);
 	else if (backend->transaction == TRANSACTION_NONE)
@@ -744,7 +634,7 @@ answered_by_node(Backend *backend)
 	}
 	else
 		gateway_stats->routed++;
-	client_process(client);
+	client_ready(client);
 	return false;
 }
 
@@ -779,8 +669,8 @@ block_answered(Backend *backend)
 	Block	   *block = client->block;
 
 	if (expect_head(backend) == NULL)
-		backend->unsynced = false;
-	if (client->routed)
+		backend->answers.unsynced = false;
+	if (client_is_routed(client))
 		return answered_by_node(backend);
 	if (block->replaying > 0 && --block->replaying == 0 &&
 		block->replayed.total + block->replayed.last != block->answers.total + block->answers.last)
@@ -804,5 +694,5 @@ block_refused(Client *client)
 bool
 block_may_cancel(const Client *client)
 {
-	return client->block == NULL || client->block->unit_open || client->routed_sent;
+	return client->block == NULL || client->block->unit_open || client->routed.sent;
 }

@@ -20,8 +20,10 @@
  */
 #include "postgres.h"
 
+#include <sys/socket.h>
+
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /*
  * Limits of requests to be sent to other nodes: their number, how long they
@@ -109,7 +111,7 @@ static CancelLink *
 start_cancel(const ServerAddress *address, int32 pid, int32 key)
 {
 	CancelLink *cancel;
-	int			fd = relay_connect(address);
+	int			fd = process_connect(address);
 
 	if (fd < 0)
 		return NULL;
@@ -136,7 +138,7 @@ cancel_send(Backend *backend)
 void
 cancel_session(int32 pid, int32 key, void (*done) (void *arg), void *arg)
 {
-	CancelLink *cancel = start_cancel(&relay_own_server, pid, key);
+	CancelLink *cancel = start_cancel(&own_server, pid, key);
 
 	if (cancel == NULL)
 	{
@@ -180,8 +182,16 @@ cancel_tick(void)
 	}
 }
 
-void
-cancel_stray(int32 pid, const CancelKey *key)
+/* A cancel request on its way to another process. */
+typedef struct CancelLetter
+{
+	int32		pid;
+	CancelKey	key;
+} CancelLetter;
+
+/* A request for a client that may be another node's. */
+static void
+keep_stray(int32 pid, const CancelKey *key)
 {
 	uint32		start;
 
@@ -191,6 +201,45 @@ cancel_stray(int32 pid, const CancelKey *key)
 	{
 		pid, (int32) pg_ntoh32(start), stream_now
 	};
+}
+
+static void
+cancel_here(int32 pid, const CancelKey *key)
+{
+	if (!client_cancel(pid, key, false))
+		keep_stray(pid, key);
+}
+
+static void
+read_mailbox(Stream *stream)
+{
+	CancelLetter letter;
+
+	while (recv(stream->fd, &letter, sizeof(letter), 0) == sizeof(letter))
+		cancel_here(letter.pid, &letter.key);
+}
+
+static const StreamHandler mailbox_handler = {
+	.arrived = read_mailbox,
+	.failed = process_listen_failed,
+};
+
+void
+cancel_requested(int32 pid, const CancelKey *key)
+{
+	CancelLetter letter = {pid, *key};
+	int			number = CANCEL_PID_PROCESS(pid);
+
+	if (number < 0 || number >= gateway_start->processes || number == gateway_start->number)
+		cancel_here(pid, key);
+	else
+		(void) send(gateway_start->mailboxes[number][1], &letter, sizeof(letter), MSG_NOSIGNAL);
+}
+
+void
+cancel_open_mailbox(void)
+{
+	process_listen(gateway_start->mailboxes[gateway_start->number][0], &mailbox_handler);
 }
 
 static StrayCancel
@@ -222,14 +271,14 @@ cancel_pass_on(Pool *pool)
 		return;
 	last_passed = stream_now;
 	stray = take_stray();
-	if (gateway_put_cancel(gateway_board->strays[relay_start->number], stray.pid, stray.key))
+	if (gateway_put_cancel(gateway_board->strays[gateway_start->number], stray.pid, stray.key))
 		backend_ask(dlist_head_element(Backend, idle_link, &pool->idle), "SELECT citus_internal.gateway_pass_cancels()");
 }
 
 void
 cancel_take_passed(void)
 {
-	pg_atomic_uint64 *cancels = gateway_board->cancels[relay_start->number];
+	pg_atomic_uint64 *cancels = gateway_board->cancels[gateway_start->number];
 
 	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
 	{

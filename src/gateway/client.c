@@ -20,7 +20,7 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 #include "lib/catch_error.h"
 
 /* As in the server: the maximal length of messages without data. */
@@ -38,12 +38,8 @@
  */
 #define LAST_WORK INT64CONST(5000000)
 
-dlist_head	relay_clients = DLIST_STATIC_INIT(relay_clients);
-
 /* Those of whose units a part is kept, the longest one first. */
 static dlist_head held_clients = DLIST_STATIC_INIT(held_clients);
-
-static int	ngateway_clients = 0;
 
 static void client_arrived(Stream *stream);
 static void client_drained(Stream *stream);
@@ -73,10 +69,10 @@ new_client_number(void)
 		used = false;
 		if (ngateway_clients < (1 << (CANCEL_PID_BITS - 4)) && last != 0)
 			break;
-		dlist_foreach(iter, &relay_clients)
-			used |= (dlist_container(Client, link, iter.cur)->number & ((1 << CANCEL_PID_BITS) - 1)) == last;
+		dlist_foreach(iter, &gateway_clients)
+			used |= (dlist_container(Client, link, iter.cur)->who.number & ((1 << CANCEL_PID_BITS) - 1)) == last;
 	}
-	return (int32) ((relay_start->number + 1) << CANCEL_PID_BITS | last);
+	return (int32) ((gateway_start->number + 1) << CANCEL_PID_BITS | last);
 }
 
 /* Sets TCP keepalives as the server does, so that dead clients are noticed. */
@@ -111,17 +107,13 @@ client_accept(int fd, const SockAddr *address)
 	client->stream.half_open = true;
 	client->stream.received = &gateway_stats->received;
 	client->stream.sent = &gateway_stats->sent;
-	client->address = *address;
-	client->server_address.salen = sizeof(client->server_address.addr);
-	if (getsockname(fd, (struct sockaddr *) &client->server_address.addr, &client->server_address.salen) != 0)
-		client->server_address.salen = 0;
-	client->state = CLIENT_STARTING;
-	client->since = stream_now;
-	client->number = new_client_number();
-	dlist_push_tail(&relay_clients, &client->link);
-	ngateway_clients++;
-	gateway_stats->clients = ngateway_clients;
-	if (!pg_strong_random(client->cancel_key.bytes, sizeof(client->cancel_key.bytes)))
+	client->who.address = *address;
+	client->who.server_address.salen = sizeof(client->who.server_address.addr);
+	if (getsockname(fd, (struct sockaddr *) &client->who.server_address.addr, &client->who.server_address.salen) != 0)
+		client->who.server_address.salen = 0;
+	client->who.number = new_client_number();
+	client_change_state(client, CLIENT_STARTING);
+	if (!pg_strong_random(client->who.cancel_key.bytes, sizeof(client->who.cancel_key.bytes)))
 		client_fail_text(client, ERRCODE_INTERNAL_ERROR, "could not generate random cancel key");
 	else if (ngateway_clients > gateway_max_clients)
 		client_fail_text(client, ERRCODE_TOO_MANY_CONNECTIONS, "sorry, too many clients already");
@@ -138,59 +130,54 @@ free_text(char *text)
 bool
 client_holds(Client *client)
 {
-	if (client->left_at != 0)
+	if (client->input.left_at != 0)
 		return false;
-	if (client->held_since == 0)
+	if (client->input.held_since == 0)
 	{
-		client->held_since = stream_now;
-		dlist_push_tail(&held_clients, &client->held_link);
+		client->input.held_since = stream_now;
+		dlist_push_tail(&held_clients, &client->input.held_link);
 		stream_wake(stream_now + HOLD_PART);
 	}
-	return stream_now - client->held_since < HOLD_PART;
+	return stream_now - client->input.held_since < HOLD_PART;
 }
 
 static void
 release_held(Client *client)
 {
-	if (client->held_since == 0)
+	if (client->input.held_since == 0)
 		return;
-	client->held_since = 0;
-	dlist_delete(&client->held_link);
+	client->input.held_since = 0;
+	dlist_delete(&client->input.held_link);
 }
 
 void
 client_release_held(void)
 {
-	while (!dlist_is_empty(&held_clients))
-	{
-		Client	   *client = dlist_head_element(Client, held_link, &held_clients);
+	dlist_iter	iter;
 
-		if (stream_now - client->held_since < HOLD_PART)
+	dlist_foreach(iter, &held_clients)
+	{
+		Client	   *client = dlist_container(Client, input.held_link, iter.cur);
+
+		if (stream_now - client->input.held_since < HOLD_PART)
 		{
-			stream_wake(client->held_since + HOLD_PART);
+			stream_wake(client->input.held_since + HOLD_PART);
 			break;
 		}
-		client_process(client);
-
-		/* it waits for something else now */
-		release_held(client);
+		client_ready(client);
 	}
 }
 
 void
 client_close(Client *client)
 {
-	ClientState state = client->state;
-
-	if (state == CLIENT_CLOSED)
+	if (client->state == CLIENT_CLOSED)
 		return;
-	client->state = CLIENT_CLOSED;
+	client_change_state(client, CLIENT_CLOSED);
 	board_client_drop(client->board);
 	release_held(client);
 	if (client->login != NULL)
 		login_abandon(client->login);
-	if (state == CLIENT_GREETING || state == CLIENT_WAITING || state == CLIENT_LOGIN_WAITING)
-		dlist_delete(&client->queue_link);
 	if (client->backend != NULL)
 		backend_abandon(client->backend, client);
 	turn_forget(client);
@@ -200,13 +187,10 @@ client_close(Client *client)
 		pool_leave(client->pool);
 	route_forget_shape(client);
 	client_drop_statements(client);
-	dlist_delete(&client->link);
-	ngateway_clients--;
-	gateway_stats->clients = ngateway_clients;
-	free_text(client->user);
-	free_text(client->database);
-	free_text(client->parameters);
-	free_text(client->application_name);
+	free_text(client->who.user);
+	free_text(client->who.database);
+	free_text(client->who.parameters);
+	free_text(client->who.application_name);
 	free_text(client->settings);
 	stream_close(&client->stream, client);
 }
@@ -241,7 +225,7 @@ client_check_idle(Client *client)
 {
 	int			limit = client->block != NULL ? client->limits.block : client->limits.session;
 
-	if (client->left_at != 0 && stream_now - client->left_at > LAST_WORK)
+	if (client->input.left_at != 0 && stream_now - client->input.left_at > LAST_WORK)
 	{
 		client_close(client);
 		return;
@@ -270,8 +254,7 @@ client_authenticated(Client *client)
 		tunnel_authenticated(client);
 		return;
 	}
-	client->state = CLIENT_GREETING;
-	client->since = stream_now;
+	client_change_state(client, CLIENT_GREETING);
 	pool_request_greeting(client);
 }
 
@@ -289,14 +272,14 @@ put_parameters(Client *client)
 	{
 		StringInfoData payload;
 
-		if (client->application_name == NULL || strcmp(status.payload, "application_name") != 0)
+		if (client->who.application_name == NULL || strcmp(status.payload, "application_name") != 0)
 		{
 			stream_put_message(&client->stream, status.type, status.payload, status.len);
 			continue;
 		}
 		initStringInfo(&payload);
 		packet_string(&payload, "application_name");
-		packet_string(&payload, client->application_name);
+		packet_string(&payload, client->who.application_name);
 		stream_put_message(&client->stream, PqMsg_ParameterStatus, payload.data, payload.len);
 	}
 }
@@ -306,37 +289,37 @@ static void
 show_client(Client *client)
 {
 	BoardClient shown = {
-		.number = client->number,
+		.number = client->who.number,
 		.state = CLIENT_SHOWN_IDLE,
 		.since = stream_now,
 		.connected = client->since,
-		.role = client->role,
-		.database = client->database_id,
-		.address = client->address,
+		.role = client->who.role,
+		.database = client->who.database_id,
+		.address = client->who.address,
 	};
 
-	if (client->application_name != NULL)
-		strlcpy(shown.application_name, client->application_name, sizeof(shown.application_name));
-	client->board = board_client_take(relay_start->number, &shown);
+	if (client->who.application_name != NULL)
+		strlcpy(shown.application_name, client->who.application_name, sizeof(shown.application_name));
+	client->board = board_client_take(gateway_start->number, &shown);
 }
 
 void
 client_greet(Client *client)
 {
 	uint32		number = pg_hton32(0);
-	uint32		pid = pg_hton32(client->number);
+	uint32		pid = pg_hton32(client->who.number);
 
 	stream_put_message(&client->stream, PqMsg_AuthenticationRequest, &number, sizeof(number));
 	put_parameters(client);
-	client->cancel_key.len = client->protocol >= PG_PROTOCOL(3, 2) ? LONG_CANCEL_KEY : SHORT_CANCEL_KEY;
-	stream_put_head(&client->stream, PqMsg_BackendKeyData, sizeof(uint32) + sizeof(pid) + client->cancel_key.len);
+	client->who.cancel_key.len = client->who.protocol >= PG_PROTOCOL(3, 2) ? LONG_CANCEL_KEY : SHORT_CANCEL_KEY;
+	stream_put_head(&client->stream, PqMsg_BackendKeyData, sizeof(uint32) + sizeof(pid) + client->who.cancel_key.len);
 	stream_put(&client->stream, &pid, sizeof(pid));
-	stream_put(&client->stream, client->cancel_key.bytes, client->cancel_key.len);
+	stream_put(&client->stream, client->who.cancel_key.bytes, client->who.cancel_key.len);
 	message_put_ready(&client->stream, TRANSACTION_NONE);
 	show_client(client);
 	client->limits = client->pool->limits;
-	client->state = CLIENT_IDLE;
-	client->since = stream_now;
+	client_change_state(client, CLIENT_IDLE);
+	client_ready(client);
 }
 
 /* How long a client's message may be, as in the server; 0: it is none. */
@@ -405,17 +388,17 @@ static bool
 pass_rest(Client *client)
 {
 	ByteQueue  *in = &client->stream.in;
-	size_t		len = Min(queue_length(in), client->pass_left);
+	size_t		len = Min(queue_length(in), client->input.pass_left);
 
-	if (client->pass_left == 0)
+	if (client->input.pass_left == 0)
 		return true;
 	if (len > 0)
 	{
 		stream_put(&client->backend->stream, in->data + in->start, len);
 		stream_skip(&client->stream, len);
-		client->pass_left -= len;
+		client->input.pass_left -= len;
 	}
-	return client->pass_left == 0;
+	return client->input.pass_left == 0;
 }
 
 /* Handles a message that needs no backend; returns whether it was one. */
@@ -450,7 +433,7 @@ process_login(Client *client, const Message *message)
 static bool
 waits_for_cancel(const Client *client)
 {
-	return client->backend->cancels > 0 && (!client->routed || client->block != NULL) &&
+	return client->backend->cancels > 0 && (!client_is_routed(client) || client->block != NULL) &&
 		expect_head(client->backend) == NULL;
 }
 
@@ -464,7 +447,7 @@ process_messages(Client *client)
 	{
 		if (!pass_rest(client))
 			break;
-		if (client->backend != NULL && !client->routed && stream_is_full(&client->backend->stream))
+		if (client->backend != NULL && !client_is_routed(client) && stream_is_full(&client->backend->stream))
 			break;
 		if (client->state == CLIENT_STARTING)
 		{
@@ -502,9 +485,9 @@ process_messages(Client *client)
 				pool_request(client, client->pool);
 			continue;
 		}
-		if (client->routed_sent || waits_for_cancel(client))
+		if (client->routed.sent || waits_for_cancel(client))
 			break;
-		if (client->backend->state != BACKEND_LENT || client->backend->checking)
+		if (client->backend->state != BACKEND_LENT || client->backend->answers.checking)
 			break;
 		verdict = block_next(client, &message);
 		if (verdict == ROUTE_TAKEN)
@@ -521,9 +504,35 @@ process_messages(Client *client)
 	}
 	if (client->state != CLIENT_CLOSED)
 		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
-					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->backend->checking ||
-					  client->routed_sent ||
+					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->backend->answers.checking ||
+					  client->routed.sent ||
 					  waits_for_cancel(client) || block_waits(client) || stream_is_full(&client->backend->stream)));
+}
+
+/*
+ * The client's connection has ended: what it has sent is worked off, as by a
+ * server, which learns of the end when it reads on.  So a Terminate replaces
+ * the rest of a message that will not be complete.
+ */
+static void
+leave_client(Client *client)
+{
+	ByteQueue  *in = &client->stream.in;
+	MessageReader reader = message_reader(in);
+	Message		message;
+
+	if (client->state <= CLIENT_GREETING || client->input.pass_left > queue_length(in))
+	{
+		client_close(client);
+		return;
+	}
+	client->input.left_at = stream_now;
+	reader.next += client->input.pass_left;
+	while (message_read(&reader, &message))
+		;
+	in->end = reader.next - in->data;
+	queue_put(in, TERMINATE, sizeof(TERMINATE));
+	client_ready(client);
 }
 
 void
@@ -543,44 +552,21 @@ client_process(Client *client)
 		client_fail(client, error);
 	}
 	PG_END_TRY();
-}
-
-/*
- * The client's connection has ended: what it has sent is worked off, as by a
- * server, which learns of the end when it reads on.  So a Terminate replaces
- * the rest of a message that will not be complete.
- */
-static void
-leave_client(Client *client)
-{
-	ByteQueue  *in = &client->stream.in;
-	MessageReader reader = message_reader(in);
-	Message		message;
-
-	if (client->state <= CLIENT_GREETING || client->pass_left > queue_length(in))
-	{
-		client_close(client);
+	if (client->state == CLIENT_CLOSED)
 		return;
-	}
-	client->left_at = stream_now;
-	reader.next += client->pass_left;
-	while (message_read(&reader, &message))
-		;
-	in->end = reader.next - in->data;
-	queue_put(in, TERMINATE, sizeof(TERMINATE));
-	client_process(client);
+	if (client->input.held_since != 0 && stream_now - client->input.held_since >= HOLD_PART)
+		release_held(client);	/* it waits for something else now */
+	if (client->state == CLIENT_IDLE)
+		client->since = stream_now;
+	if (client->stream.ended && client->input.left_at == 0)
+		leave_client(client);
+	stream_settle(&client->stream);
 }
 
 static void
 client_arrived(Stream *stream)
 {
-	Client	   *client = (Client *) stream;
-
-	client_process(client);
-	if (client->state == CLIENT_IDLE)
-		client->since = stream_now;
-	if (stream->ended && client->state != CLIENT_CLOSED && client->left_at == 0)
-		leave_client(client);
+	client_ready((Client *) stream);
 }
 
 /*
@@ -603,7 +589,7 @@ client_drained(Stream *stream)
 static void
 cancel_client(Client *client)
 {
-	if (client->routed)
+	if (client_is_routed(client))
 		turn_cancel(client);
 	else if (client->backend != NULL && client->backend->state == BACKEND_LENT && block_tells(client))
 		cancel_send(client->backend);
@@ -617,11 +603,11 @@ find_client(int32 number)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &relay_clients)
+	dlist_foreach(iter, &gateway_clients)
 	{
 		Client	   *client = dlist_container(Client, link, iter.cur);
 
-		if (client->number == number)
+		if (client->who.number == number)
 			return client;
 	}
 	return NULL;
@@ -632,8 +618,8 @@ client_cancel(int32 pid, const CancelKey *key, bool passed)
 {
 	Client	   *client = find_client(pid);
 
-	if (client == NULL || (!passed && client->cancel_key.len != key->len) ||
-		timingsafe_bcmp(client->cancel_key.bytes, key->bytes, key->len) != 0)
+	if (client == NULL || (!passed && client->who.cancel_key.len != key->len) ||
+		timingsafe_bcmp(client->who.cancel_key.bytes, key->bytes, key->len) != 0)
 		return false;
 	cancel_client(client);
 	return true;

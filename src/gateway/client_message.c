@@ -17,7 +17,8 @@
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
+#include "gateway/statement_text.h"
 
 /* The maximal length of the names of a message together. */
 #define MAX_NAMES (64 * 1024)
@@ -51,6 +52,12 @@ struct ClientStatements
 {
 	statements_hash *table;
 };
+
+PreparedText *
+client_text(const Client *client, uint64 private, const char *parse, size_t len)
+{
+	return prepared_text_get(client->pool->number, client->settings, private, parse, len);
+}
 
 PreparedText *
 client_statement(Client *client, const char *name)
@@ -216,8 +223,8 @@ send_parse(Backend *backend, const PreparedText *text)
 static bool
 needs_own_settings(Backend *backend, const PreparedText *text)
 {
-	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == TRANSACTION_NONE && !backend->unsynced &&
-		expect_head(backend) == NULL && backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
+	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == TRANSACTION_NONE && !backend->answers.unsynced &&
+		expect_head(backend) == NULL && backend->statements.not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
 }
 
 void
@@ -252,7 +259,7 @@ begin_passing(Client *client, const Message *message)
 {
 	stream_put_head(&client->backend->stream, message->type, message->len + sizeof(uint32));
 	stream_skip(&client->stream, MESSAGE_HEAD);
-	client->pass_left = message->len;
+	client->input.pass_left = message->len;
 }
 
 /* Passes a message on that the server will refuse, with its own error. */
@@ -286,14 +293,14 @@ columns_are_asked(Client *client, PreparedText *text)
 {
 	Backend    *backend = client->backend;
 
-	if (text->columns == 0 || backend->pool->address.len > 0 || backend->skipping ||
+	if (text->columns == 0 || backend->pool->address.len > 0 || backend->answers.skipping ||
 		backend_text_state(backend, text) != TEXT_UNKNOWN ||
 		!(prepared_text_is_old(text) || (backend->transaction != TRANSACTION_NONE && !block_is_clean(client))))
 		return false;
 	ensure_text(backend, text);
 	send_columns_question(backend, text);
 	message_put_empty(&backend->stream, PqMsg_Flush);
-	backend->checking = true;
+	backend->answers.checking = true;
 	return true;
 }
 
@@ -308,17 +315,17 @@ text_of_parse(Client *client, const char *parse, size_t len, bool *private)
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
-	if (!*private && (client->routed || block_is_clean(client) || (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL)))
+	if (!*private && (client_is_routed(client) || block_is_clean(client) || (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL)))
 	{
-		PreparedText *text = prepared_text_get(client, 0, parse, len);
+		PreparedText *text = client_text(client, 0, parse, len);
 
 		/* a Parse that has not been answered may be skipped */
-		if (client->routed || backend_text_state(backend, text) != TEXT_SENT)
+		if (client_is_routed(client) || backend_text_state(backend, text) != TEXT_SENT)
 			return text;
 		prepared_text_release(text);
 	}
 	*private = true;
-	return prepared_text_get(client, ++last_private, parse, len);
+	return client_text(client, ++last_private, parse, len);
 }
 
 static bool
@@ -342,14 +349,14 @@ forward_parse(Client *client, const Message *message)
 	len = message->len - (body - name);
 
 	/* a client's names of statements don't mean what another's do */
-	private = !client->routed && text_names_statements(body, strlen(body));
+	private = !client_is_routed(client) && text_names_statements(body, strlen(body));
 	if (private && !statement_names_tell(client, body, NULL))
 		return false;
-	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
+	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->input.in_copy && expect_head(backend) != NULL)
 	{
 		/* what has not been answered may drop the name, or be skipped */
 		message_put_empty(&backend->stream, PqMsg_Flush);
-		backend->checking = true;
+		backend->answers.checking = true;
 		return false;
 	}
 	message_skip(&client->stream, message);
@@ -405,9 +412,9 @@ is_outdated(Client *client, const PreparedText *text, const char *name)
 	Backend    *backend = client->backend;
 	char		our_name[PREPARED_NAME_SIZE];
 
-	if (backend->outdated != text->id)
+	if (backend->statements.outdated != text->id)
 		return false;
-	backend->outdated = 0;
+	backend->statements.outdated = 0;
 	prepared_text_name(text, our_name);
 	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
 	message_put_named(&backend->stream, PqMsg_Close, NAMED_STATEMENT, our_name);
@@ -434,9 +441,9 @@ note_bound(Backend *backend, PreparedText *text)
 {
 	if (text != NULL)
 		prepared_text_hold(text);
-	if (backend->bound != NULL)
-		prepared_text_release(backend->bound);
-	backend->bound = text;
+	if (backend->statements.bound != NULL)
+		prepared_text_release(backend->statements.bound);
+	backend->statements.bound = text;
 }
 
 static bool
@@ -474,7 +481,7 @@ forward_bind(Client *client, const Message *message)
 		begin_passing(client, message);
 		return true;
 	}
-	if (text != backend->unnamed && needs_own_settings(backend, text))
+	if (text != backend->statements.unnamed && needs_own_settings(backend, text))
 	{
 		backend_prepare(backend, text);
 		return false;
@@ -482,7 +489,7 @@ forward_bind(Client *client, const Message *message)
 	block_begin(client);
 	if (text->names_statements && !statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
-	if (text == backend->unnamed)
+	if (text == backend->statements.unnamed)
 	{
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
 		begin_passing(client, message);
@@ -490,7 +497,7 @@ forward_bind(Client *client, const Message *message)
 	}
 	if (columns_are_asked(client, text))
 		return false;
-	if (backend->outdated == text->id)
+	if (backend->statements.outdated == text->id)
 	{
 		if (!message_is_whole(message))
 			return false;
@@ -507,9 +514,9 @@ forward_bind(Client *client, const Message *message)
 	}
 	expect_push(backend, EXPECT_BIND, READER_CLIENT)->unnamed = statement[0] == '\0';
 	prepared_text_name(text, name);
-	client->pass_left = message->len - names_len;
+	client->input.pass_left = message->len - names_len;
 	stream_put_head(&backend->stream, PqMsg_Bind,
-					sizeof(uint32) + (statement - portal) + strlen(name) + 1 + client->pass_left);
+					sizeof(uint32) + (statement - portal) + strlen(name) + 1 + client->input.pass_left);
 	stream_put(&backend->stream, portal, statement - portal);
 	stream_put(&backend->stream, name, strlen(name) + 1);
 	stream_skip(&client->stream, MESSAGE_HEAD + names_len);
@@ -536,7 +543,7 @@ forward_named(Client *client, const Message *message)
 		return forward_damaged(client, message);
 	if (what == NAMED_STATEMENT)
 		text = client_statement(client, name);
-	if (text != NULL && message->type == PqMsg_Describe && text != backend->unnamed && needs_own_settings(backend, text))
+	if (text != NULL && message->type == PqMsg_Describe && text != backend->statements.unnamed && needs_own_settings(backend, text))
 	{
 		backend_prepare(backend, text);
 		return false;
@@ -545,7 +552,7 @@ forward_named(Client *client, const Message *message)
 	if (text != NULL && message->type == PqMsg_Describe && text->names_statements &&
 		!statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
-	if (text != NULL && message->type == PqMsg_Describe && text != backend->unnamed && columns_are_asked(client, text))
+	if (text != NULL && message->type == PqMsg_Describe && text != backend->statements.unnamed && columns_are_asked(client, text))
 		return false;
 	name = pstrdup(name);
 	message_skip(&client->stream, message);
@@ -564,7 +571,7 @@ forward_named(Client *client, const Message *message)
 	{
 		char		our_name[PREPARED_NAME_SIZE] = "";
 
-		if (text != backend->unnamed)
+		if (text != backend->statements.unnamed)
 		{
 			ensure_text(backend, text);
 			prepared_text_name(text, our_name);
@@ -577,9 +584,9 @@ forward_named(Client *client, const Message *message)
 	if (message->type == PqMsg_Describe && what == NAMED_STATEMENT && name[0] == '\0')
 		drop_unnamed(backend);
 	expect = expect_push(backend, message->type, READER_CLIENT);
-	if (message->type == PqMsg_Describe && what == NAMED_PORTAL && name[0] == '\0' && backend->bound != NULL)
+	if (message->type == PqMsg_Describe && what == NAMED_PORTAL && name[0] == '\0' && backend->statements.bound != NULL)
 	{
-		expect->text = backend->bound;
+		expect->text = backend->statements.bound;
 		prepared_text_hold(expect->text);
 	}
 	message_put_named(&backend->stream, message->type, what, name);
@@ -594,9 +601,9 @@ static bool
 forward_execute(Client *client, const Message *message)
 {
 	Backend    *backend = client->backend;
-	const PreparedText *text = backend->bound;
+	const PreparedText *text = backend->statements.bound;
 
-	if (text == NULL || !text->names_statements || backend->skipping || backend->pool->address.len > 0)
+	if (text == NULL || !text->names_statements || backend->answers.skipping || backend->pool->address.len > 0)
 	{
 		expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
 		begin_passing(client, message);
@@ -610,7 +617,7 @@ forward_execute(Client *client, const Message *message)
 	if (text_drops_statements(text->body + text->body_parse, strlen(text->body + text->body_parse)))
 	{
 		message_put_empty(&backend->stream, PqMsg_Flush);
-		backend->checking = true;
+		backend->answers.checking = true;
 	}
 	return true;
 }
@@ -649,7 +656,7 @@ forward_query(Client *client, const Message *message)
 	Expect	   *expect;
 
 	/* what names statements is told to the session first */
-	if (is_short_query(message) && !client->routed && text_names_statements(message->payload, message->len - 1) &&
+	if (is_short_query(message) && !client_is_routed(client) && text_names_statements(message->payload, message->len - 1) &&
 		!statement_names_tell(client, message->payload, NULL))
 		return false;
 	route_ask_by_query(client, message);
@@ -657,11 +664,11 @@ forward_query(Client *client, const Message *message)
 	if (message->type == PqMsg_Query)
 	{
 		note_query(client, expect);
-		backend->checking = is_short_query(message) && !client->routed && !backend->skipping &&
+		backend->answers.checking = is_short_query(message) && !client_is_routed(client) && !backend->answers.skipping &&
 			text_drops_statements(message->payload, message->len - 1);
 	}
 	begin_passing(client, message);
-	if (client->routed)
+	if (client_is_routed(client))
 		turn_sent(client);
 	return true;
 }
@@ -673,7 +680,7 @@ client_forward(Client *client, const Message *message)
 	bool		done = true;
 
 	/* the server skips these while it takes rows */
-	if (client->in_copy && (message->type == PqMsg_Sync || message->type == PqMsg_Flush))
+	if (client->input.in_copy && (message->type == PqMsg_Sync || message->type == PqMsg_Flush))
 	{
 		if (message_is_whole(message))
 			message_skip(&client->stream, message);
@@ -711,13 +718,13 @@ client_forward(Client *client, const Message *message)
 		case PqMsg_Sync:
 			expect_push(backend, EXPECT_SYNC, READER_CLIENT);
 			begin_passing(client, message);
-			if (client->routed)
+			if (client_is_routed(client))
 				turn_sent(client);
 			break;
 		case PqMsg_CopyDone:
 		case PqMsg_CopyFail:
 			expect_push(backend, EXPECT_COPY_END, READER_CLIENT);
-			client->in_copy = false;
+			client->input.in_copy = false;
 			begin_passing(client, message);
 			break;
 		case PqMsg_Terminate:

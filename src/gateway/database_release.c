@@ -27,7 +27,7 @@
 #include "ddl/utility_hook.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/stream.h"
 
 /* For how long sessions are closed, in microseconds. */
 #define RELEASE_TIME INT64CONST(6000000)

@@ -88,6 +88,11 @@ extern void session_state_begin(void);
 
 /* database_release.c */
 extern void database_release_init(void);
+/*
+ * A database whose idle sessions, if no client uses it, are to be closed; or
+ * InvalidOid.
+ */
+extern Oid	database_released(void);
 
 /* session_answers.c */
 extern void session_answers_init(void);

@@ -36,8 +36,10 @@
 #include "common/hashfn.h"
 #include "utils/builtins.h"
 
+#include "compat/noreturn.h"
 #include "gateway/link.h"
-#include "gateway/relay.h"
+#include "gateway/message.h"
+#include "gateway/process.h"
 
 /* The window of each channel. */
 #define WINDOW (1024 * 1024)
@@ -620,7 +622,7 @@ next_socket(Link *link)
 			break;
 		server.len = hex_decode(link->addresses, digits & ~(size_t) 1, (char *) &server.addr);
 		link->addresses += digits;
-		if (server.len > 0 && (fd = relay_connect(&server)) >= 0)
+		if (server.len > 0 && (fd = process_connect(&server)) >= 0)
 			return fd;
 	}
 	return -1;

@@ -19,7 +19,7 @@
 #include "libpq/pqcomm.h"
 #include "miscadmin.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 struct LoginLink
 {
@@ -49,7 +49,6 @@ struct LoginLink
  */
 #define SILENCE 2000000
 
-static dlist_head waiting_logins = DLIST_STATIC_INIT(waiting_logins);
 static dlist_head silent_logins = DLIST_STATIC_INIT(silent_logins);	/* oldest first */
 static int	nopen_logins = 0;
 static int	nsilent_logins = 0;
@@ -98,12 +97,12 @@ send_startup(LoginLink *login)
 
 	initStringInfo(&request);
 	appendStringInfoString(&request, "login ");
-	packet_hex(&request, &client->address.addr, client->address.salen);
+	packet_hex(&request, &client->who.address.addr, client->who.address.salen);
 	appendStringInfoChar(&request, ' ');
 	append_own_address(&request, transport->fd);
 	if (transport->tls != NULL)
 		append_peer(&request, transport->tls);
-	send_startup_packet(&login->stream, client->user, client->database, request.data, NULL, 0);
+	send_startup_packet(&login->stream, client->who.user, client->who.database, request.data, NULL, 0);
 	login->started = true;
 }
 
@@ -141,8 +140,7 @@ login_free(LoginLink *login)
 void
 login_begin(Client *client)
 {
-	client->state = CLIENT_LOGIN_WAITING;
-	dlist_push_tail(&waiting_logins, &client->queue_link);
+	client_change_state(client, CLIENT_LOGIN_WAITING);
 	login_tick();
 }
 
@@ -150,7 +148,7 @@ static void
 start_login(Client *client)
 {
 	LoginLink  *login = gateway_alloc(sizeof(LoginLink));
-	int			fd = relay_connect(&relay_own_server);
+	int			fd = process_connect(&own_server);
 
 	if (fd < 0)
 	{
@@ -159,7 +157,7 @@ start_login(Client *client)
 		return;
 	}
 	nopen_logins++;
-	client->state = CLIENT_LOGIN;
+	client_change_state(client, CLIENT_LOGIN);
 	login->client = client;
 	client->login = login;
 	stream_open(&login->stream, fd, &login_handler, true);
@@ -189,8 +187,8 @@ make_room_for_login(void)
 void
 login_tick(void)
 {
-	while (!dlist_is_empty(&waiting_logins) && make_room_for_login())
-		start_login(dlist_container(Client, queue_link, dlist_pop_head_node(&waiting_logins)));
+	while (!dlist_is_empty(&login_queue) && make_room_for_login())
+		start_login(dlist_head_element(Client, state_link, &login_queue));
 }
 
 void
@@ -309,7 +307,7 @@ login_succeeds(LoginLink *login, const char *outcome)
 	const char *verifier;
 
 	client->login = NULL;
-	if (sscanf(outcome, "%u %u %n", &client->role, &client->database_id, &end) != 2 || end == 0)
+	if (sscanf(outcome, "%u %u %n", &client->who.role, &client->who.database_id, &end) != 2 || end == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("invalid message from the server")));

@@ -22,7 +22,7 @@
 
 #include "common/ip.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
 #include "remote/connection.h"
 
 /* How long a node may take to obey statement_timeout, and then to answer. */
@@ -125,7 +125,7 @@ static void
 start_probe(const Pool *pool)
 {
 	Probe	   *probe;
-	int			fd = relay_connect(&pool->address);
+	int			fd = process_connect(&pool->address);
 
 	if (fd < 0)
 		return;

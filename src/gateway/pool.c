@@ -23,7 +23,7 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* How many idle sessions are examined for one with the client's settings. */
 #define LOOK_AT 64
@@ -35,8 +35,6 @@
  * passed.
  */
 #define RETRY_NODE (5 * SECOND)
-
-dlist_head	gateway_pools = DLIST_STATIC_INIT(gateway_pools);
 
 static bool
 is_pool_of(const Pool *pool, const Pool *wanted)
@@ -86,13 +84,13 @@ Pool *
 pool_find(Client *client)
 {
 	Pool		wanted = {
-		.role = client->role,
-		.database_id = client->database_id,
+		.role = client->who.role,
+		.database_id = client->who.database_id,
 		.defaults = pg_atomic_read_u64(&gateway_board->defaults),
-		.user = client->user,
-		.database = client->database,
-		.parameters = client->parameters,
-		.parameters_len = client->parameters_len,
+		.user = client->who.user,
+		.database = client->who.database,
+		.parameters = client->who.parameters,
+		.parameters_len = client->who.parameters_len,
 	};
 	Pool	   *pool = get_pool(&wanted);
 
@@ -131,7 +129,7 @@ pool_leave(Pool *pool)
 static Backend *
 choose_backend(Pool *pool, const Client *client)
 {
-	Backend    *first = client->routed ? turn_find(pool, client, SHORT_WAIT) : NULL;
+	Backend    *first = client_is_routed(client) ? turn_find(pool, client, SHORT_WAIT) : NULL;
 	int			looked = 0;
 	dlist_iter	iter;
 
@@ -149,7 +147,7 @@ choose_backend(Pool *pool, const Client *client)
 		if (++looked >= LOOK_AT)
 			break;
 	}
-	return first == NULL && client->routed ? turn_find(pool, client, LONG_WAIT) : first;
+	return first == NULL && client_is_routed(client) ? turn_find(pool, client, LONG_WAIT) : first;
 }
 
 static void
@@ -187,10 +185,8 @@ pool_request(Client *client, Pool *pool)
 		lend_backend(backend, client);
 		return;
 	}
-	client->state = CLIENT_WAITING;
-	client->since = stream_now;
-	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
-	dlist_push_tail(&pool->queue, &client->queue_link);
+	client->wanted = pool;
+	client_change_state(client, CLIENT_WAITING);
 	open_for_queue(pool);
 }
 
@@ -200,39 +196,30 @@ pool_request_greeting(Client *client)
 	Pool	   *pool = client->pool;
 
 	if (queue_length(&pool->greeting) > 0)
-	{
 		client_greet(client);
-		client_process(client);
-		return;
-	}
-	dlist_push_tail(&pool->greeted, &client->queue_link);
-	if (pool->nopening == 0)
+	else if (pool->nopening == 0)
 		backend_open(pool);
 }
 
-void
+Client *
 pool_serve(Pool *pool)
 {
 	while (!dlist_is_empty(&pool->greeted) && queue_length(&pool->greeting) > 0)
-	{
-		Client	   *client = dlist_container(Client, queue_link, dlist_pop_head_node(&pool->greeted));
-
-		client_greet(client);
-		client_process(client);
-	}
+		client_greet(dlist_head_element(Client, state_link, &pool->greeted));
 	cancel_pass_on(pool);
-	while (!gateway_board->paused && !dlist_is_empty(&pool->queue))
+	if (!gateway_board->paused && !dlist_is_empty(&pool->queue))
 	{
-		Client	   *client = dlist_head_element(Client, queue_link, &pool->queue);
+		Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 		Backend    *backend = choose_backend(pool, client);
 
-		if (backend == NULL)
-			break;
-		dlist_delete(&client->queue_link);
-		lend_backend(backend, client);
-		client_process(client);
+		if (backend != NULL)
+		{
+			lend_backend(backend, client);
+			return client;
+		}
 	}
 	open_for_queue(pool);
+	return NULL;
 }
 
 /* At most one per second, so that not all are replaced at the same time. */
@@ -250,7 +237,7 @@ void
 pool_open_failed(Pool *pool, const char *payload, size_t len)
 {
 	while (!dlist_is_empty(&pool->greeted))
-		client_fail_message(dlist_head_element(Client, queue_link, &pool->greeted), payload, len);
+		client_fail_message(dlist_head_element(Client, state_link, &pool->greeted), payload, len);
 
 	/* statements run on this server instead */
 	if (pool->address.len > 0)
@@ -258,18 +245,18 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 		pool->failed = stream_now;
 		while (!dlist_is_empty(&pool->queue))
 		{
-			Client	   *client = dlist_container(Client, queue_link, dlist_pop_head_node(&pool->queue));
+			Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 
 			turn_forget(client);
-			client->state = CLIENT_IDLE;
-			client_process(client);
+			client_change_state(client, CLIENT_IDLE);
+			client_ready(client);
 		}
 		return;
 	}
 
 	/* clients that wait may get another session, if there are any */
 	while (pool->nbackends == 0 && !dlist_is_empty(&pool->queue))
-		client_fail_message(dlist_head_element(Client, queue_link, &pool->queue), payload, len);
+		client_fail_message(dlist_head_element(Client, state_link, &pool->queue), payload, len);
 }
 
 /* Fails clients that have waited too long. */
@@ -278,7 +265,7 @@ end_waiting(Pool *pool)
 {
 	while (gateway_queue_timeout > 0 && !gateway_board->paused && !dlist_is_empty(&pool->queue))
 	{
-		Client	   *client = dlist_head_element(Client, queue_link, &pool->queue);
+		Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 
 		if (stream_now - client->since < gateway_queue_timeout * INT64CONST(1000))
 			break;
@@ -326,6 +313,8 @@ end_idle(Pool *pool)
 	if (pool->nclients > 0 || pool->nbackends > 0 || !dlist_is_empty(&pool->queue))
 		return;
 	dlist_delete(&pool->link);
+	if (pool->ready)
+		dlist_delete(&pool->ready_link);
 	queue_free(&pool->greeting);
 	explicit_bzero(&pool->key, sizeof(pool->key));
 	pfree(pool->user);
@@ -359,7 +348,7 @@ end_slow_clients(void)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &relay_clients)
+	dlist_foreach_modify(iter, &gateway_clients)
 	{
 		Client	   *client = dlist_container(Client, link, iter.cur);
 
@@ -392,7 +381,7 @@ count_clients(void)
 	int64		npools = 0;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &relay_clients)
+	dlist_foreach(iter, &gateway_clients)
 	{
 		ClientState state = dlist_container(Client, link, iter.cur)->state;
 
@@ -415,7 +404,7 @@ pool_tick(void)
 
 	if (was_paused && !gateway_board->paused)
 		dlist_foreach_modify(iter, &gateway_pools)
-			pool_serve(dlist_container(Pool, link, iter.cur));
+			pool_ready(dlist_container(Pool, link, iter.cur));
 	was_paused = gateway_board->paused;
 
 	dlist_foreach_modify(iter, &gateway_pools)

@@ -19,8 +19,9 @@
 
 #include "common/hashfn.h"
 
+#include "gateway/gateway.h"
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/prepared_text.h"
 
 /*
  * Texts that are cached with their routes even if no client uses them; of two
@@ -74,10 +75,9 @@ keep_text(PreparedText *text)
 }
 
 PreparedText *
-prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len)
+prepared_text_get(uint64 pool, const char *settings, uint64 private, const char *parse, size_t len)
 {
-	const uint64 numbers[] = {client->pool->number, private, pg_atomic_read_u64(&gateway_board->ddl)};
-	const char *settings = client->settings;
+	const uint64 numbers[] = {pool, private, pg_atomic_read_u64(&gateway_board->ddl)};
 	size_t		settings_len = strlen(settings) + 1 + sizeof(numbers);
 	PreparedText wanted = {.len = settings_len + len,.body_parse = settings_len};
 	PreparedText *text;
@@ -209,7 +209,8 @@ prepared_text_release(PreparedText *text)
 	if (--text->refs > 0)
 		return;
 	texttable_delete(known_texts, text);
-	route_free(text);
+	if (text->route != NULL)
+		pfree(text->route);
 	pfree(text->body);
 	pfree(text);
 }

@@ -19,7 +19,7 @@
 
 #include "lib/stringinfo.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 static bool
 is_name_char(char c)
@@ -100,7 +100,7 @@ query_shape_get(const Client *client, const char *text, QueryShape *shape)
 {
 	if (!scan_query(shape, text))
 		return NULL;
-	return prepared_text_get(client, SHAPE_NUMBER, shape->text.data, shape->text.len);
+	return client_text(client, SHAPE_NUMBER, shape->text.data, shape->text.len);
 }
 
 int

@@ -33,7 +33,7 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 #include "sharding/hash.h"
 
 #define MAX_SEGMENT (64 * 1024)
@@ -90,10 +90,8 @@ route_asks(PreparedText *text)
 void
 route_free(PreparedText *text)
 {
-	if (text->route == NULL)
-		return;
-	pfree(text->route->nodes);
-	pfree(text->route);
+	if (text->route != NULL)
+		pfree(text->route);
 	text->route = NULL;
 }
 
@@ -120,11 +118,24 @@ route_node(Route *route, const char *host, const char *port)
 		if (route->nodes[i].len == address.len && memcmp(&route->nodes[i].addr, &address.addr, address.len) == 0)
 			return i;
 	if (route->nodes == NULL)
-		route->nodes = gateway_alloc(sizeof(ServerAddress));
+		route->nodes = palloc(sizeof(ServerAddress));
 	else
 		route->nodes = repalloc(route->nodes, sizeof(ServerAddress) * (route->nnodes + 1));
 	route->nodes[route->nnodes] = address;
 	return route->nnodes++;
+}
+
+/* A copy of the route that lives as long as its text, in one piece. */
+static Route *
+keep_route(const Route *route)
+{
+	size_t		size = MAXALIGN(offsetof(Route, shards) + sizeof(RouteShard) * route->nshards);
+	Route	   *kept = gateway_alloc(size + sizeof(ServerAddress) * route->nnodes);
+
+	memcpy(kept, route, offsetof(Route, shards) + sizeof(RouteShard) * route->nshards);
+	kept->nodes = (ServerAddress *) ((char *) kept + size);
+	memcpy(kept->nodes, route->nodes, sizeof(ServerAddress) * route->nnodes);
+	return kept;
 }
 
 void
@@ -153,7 +164,7 @@ route_learn(PreparedText *text, const char *described, const char *query)
 	text->anywhere = anywhere;
 	if (param < 1 || nshards < 1 || nshards > 1000000)
 		return;
-	route = gateway_alloc(offsetof(Route, shards) + sizeof(RouteShard) * nshards);
+	route = palloc0(offsetof(Route, shards) + sizeof(RouteShard) * nshards);
 	route->param = param - 1;
 	route->type = type;
 	for (described += end; route->nshards < nshards; described += end)
@@ -167,11 +178,10 @@ route_learn(PreparedText *text, const char *described, const char *query)
 			break;
 		route->nshards++;
 	}
-	text->route = route;
 	if (query != NULL)
 		route->param = query_literal_number(query, route->param);
-	if (route->nshards < nshards || route->param < 0)
-		route_free(text);
+	if (route->nshards == nshards && route->param >= 0)
+		text->route = keep_route(route);
 }
 
 /* The next of the values in Bind; *len is negative if it is null. */
@@ -389,7 +399,7 @@ parsed_text(Client *client, const Message *parse)
 
 	if (name == NULL || (name[0] != '\0' && client_statement(client, name) != NULL))
 		return NULL;
-	return prepared_text_get(client, 0, fields.next, fields.end - fields.next);
+	return client_text(client, 0, fields.next, fields.end - fields.next);
 }
 
 /* Describe or Close, of the portal without a name; Execute of it. */
@@ -506,10 +516,9 @@ route_none(UnroutedReason why)
 static void
 take_route(Client *client, PreparedText *text, Pool *pool)
 {
-	client->routed = true;
-	client->routed_text = text;
+	client->routed.text = text;
 	prepared_text_hold(text);
-	client->alone |= text->alone_until > stream_now || client->routed_len > MAX_SHARED;
+	client->routed.alone |= text->alone_until > stream_now || client->routed.len > MAX_SHARED;
 	pool_request(client, pool);
 }
 
@@ -532,7 +541,7 @@ send_to_node(Client *client, PreparedText *text, const ServerAddress *server, co
 
 	if (!pool_works(pool))
 		return false;
-	client->routed_len = next - message_reader(&client->stream.in).next;
+	client->routed.len = next - message_reader(&client->stream.in).next;
 	take_route(client, text, pool);
 	return true;
 }

@@ -15,7 +15,7 @@
 #include "utils/builtins.h"
 
 #include "gateway/link.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* As the server. */
 #define MAX_PACKET 10000
@@ -61,11 +61,11 @@ negotiate_version(Client *client, uint32 version, List *unknown)
 	uint32		number;
 	ListCell   *cell;
 
-	client->protocol = Min(version, PG_PROTOCOL_LATEST);
-	if (client->protocol == version && unknown == NIL)
+	client->who.protocol = Min(version, PG_PROTOCOL_LATEST);
+	if (client->who.protocol == version && unknown == NIL)
 		return;
 	initStringInfo(&message);
-	number = pg_hton32(client->protocol);
+	number = pg_hton32(client->who.protocol);
 	appendBinaryStringInfo(&message, (char *) &number, 4);
 	number = pg_hton32(list_length(unknown));
 	appendBinaryStringInfo(&message, (char *) &number, 4);
@@ -78,15 +78,15 @@ static void
 set_parameter(Client *client, StringInfo parameters, const char *name, const char *value)
 {
 	if (strcmp(name, "user") == 0)
-		client->user = gateway_strdup(value);
+		client->who.user = gateway_strdup(value);
 	else if (strcmp(name, "database") == 0)
-		client->database = gateway_strdup(value);
+		client->who.database = gateway_strdup(value);
 	else if (strcmp(name, "application_name") == 0)
 	{
-		client->application_name = gateway_strdup(value);
+		client->who.application_name = gateway_strdup(value);
 
 		/* as the server does */
-		for (char *c = client->application_name; *c != '\0'; c++)
+		for (char *c = client->who.application_name; *c != '\0'; c++)
 			if (*c < 32 || *c > 126)
 				*c = '?';
 	}
@@ -115,14 +115,14 @@ set_application_name(Client *client)
 {
 	StringInfoData command;
 
-	if (client->application_name == NULL)
+	if (client->who.application_name == NULL)
 	{
 		client->settings = gateway_strdup("");
 		return;
 	}
 	initStringInfo(&command);
 	appendStringInfo(&command, "SELECT pg_catalog.set_config('application_name', %s, false)",
-					 quote_literal_cstr(client->application_name));
+					 quote_literal_cstr(client->who.application_name));
 	client->settings = gateway_strdup(command.data);
 }
 
@@ -157,19 +157,19 @@ start_client(Client *client, const char *packet, uint32 len)
 	}
 	if (p != end - 1)
 		startup_error("invalid startup packet layout: expected terminator as last byte");
-	if (client->user == NULL || client->user[0] == '\0')
+	if (client->who.user == NULL || client->who.user[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
 				 errmsg("no PostgreSQL user name specified in startup packet")));
-	if (client->database == NULL || client->database[0] == '\0')
-		client->database = gateway_strdup(client->user);
+	if (client->who.database == NULL || client->who.database[0] == '\0')
+		client->who.database = gateway_strdup(client->who.user);
 
 	/* as the server does with names */
-	client->user[Min(strlen(client->user), NAMEDATALEN - 1)] = '\0';
-	client->database[Min(strlen(client->database), NAMEDATALEN - 1)] = '\0';
-	client->parameters = MemoryContextAlloc(gateway_context, parameters.len + 1);
-	memcpy(client->parameters, parameters.data, parameters.len);
-	client->parameters_len = parameters.len;
+	client->who.user[Min(strlen(client->who.user), NAMEDATALEN - 1)] = '\0';
+	client->who.database[Min(strlen(client->who.database), NAMEDATALEN - 1)] = '\0';
+	client->who.parameters = MemoryContextAlloc(gateway_context, parameters.len + 1);
+	memcpy(client->who.parameters, parameters.data, parameters.len);
+	client->who.parameters_len = parameters.len;
 	set_application_name(client);
 	negotiate_version(client, version, unknown);
 	login_begin(client);
@@ -204,20 +204,20 @@ become_link(Client *client, const char *packet, uint32 len)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("unsupported version of the frames between gateways")));
 	stream_skip(&client->stream, len);
-	link_accept(&client->stream, client, &client->address);
+	link_accept(&client->stream, client, &client->who.address);
 	client_close(client);
 }
 
 /* A request to cancel: process id and key; ignored if it can't be right. */
 static void
-cancel_requested(const char *data, uint32 len)
+cancel_packet_arrived(const char *data, uint32 len)
 {
 	CancelKey	key = {.len = (int) len - 4};
 
 	if (key.len < SHORT_CANCEL_KEY || key.len > LONG_CANCEL_KEY)
 		return;
 	memcpy(key.bytes, data + 4, key.len);
-	relay_cancel(read_uint32(data), &key);
+	cancel_requested(read_uint32(data), &key);
 }
 
 void
@@ -243,7 +243,7 @@ startup_arrived(Client *client)
 			negotiate_encryption(client, code, len);
 		else if (code == CANCEL_REQUEST_CODE)
 		{
-			cancel_requested(data + 8, len - 8);
+			cancel_packet_arrived(data + 8, len - 8);
 			client_close(client);
 			return;
 		}

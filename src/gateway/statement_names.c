@@ -18,7 +18,7 @@
  */
 #include "postgres.h"
 
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* A name of the client that a text may mean. */
 typedef struct MeantName
@@ -33,48 +33,6 @@ typedef struct NameSearch
 	const char *sql;			/* NULL: all names are meant */
 	List	   *found;			/* of MeantName */
 } NameSearch;
-
-/* Where a word, in small letters, is in a text; NULL: nowhere. */
-static const char *
-find_word(const char *sql, size_t len, const char *word)
-{
-	size_t		word_len = strlen(word);
-
-	for (const char *end = sql + len; sql + word_len <= end; sql++)
-		if (pg_tolower((unsigned char) *sql) == (unsigned char) word[0] && pg_strncasecmp(sql, word, word_len) == 0)
-			return sql;
-	return NULL;
-}
-
-bool
-text_names_statements(const char *sql, size_t len)
-{
-	static const char *const words[] = {"execute", "deallocate", "prepare", "discard"};
-
-	/* the letters with which these begin are tested at once */
-	for (const char *end = sql + len; sql < end; sql++)
-	{
-		switch (*sql | 0x20)
-		{
-			case 'e':
-			case 'd':
-			case 'p':
-				for (int i = 0; i < lengthof(words); i++)
-					if (end - sql >= strlen(words[i]) && pg_strncasecmp(sql, words[i], strlen(words[i])) == 0)
-						return true;
-				break;
-			default:
-				break;
-		}
-	}
-	return false;
-}
-
-bool
-text_drops_statements(const char *sql, size_t len)
-{
-	return find_word(sql, len, "deallocate") != NULL || find_word(sql, len, "discard") != NULL;
-}
 
 /* For client_visit_statements. */
 static void
@@ -111,8 +69,8 @@ meant_names(const Client *client, const char *sql)
 	/*
 	 * quotes in names are doubled, and other letters may be written as numbers
 	 */
-	if (find_word(sql, strlen(sql), "prepared_statement") != NULL || strstr(sql, "\"\"") != NULL ||
-		find_word(sql, strlen(sql), "u&\"") != NULL)
+	if (text_find_word(sql, strlen(sql), "prepared_statement") != NULL || strstr(sql, "\"\"") != NULL ||
+		text_find_word(sql, strlen(sql), "u&\"") != NULL)
 		search.sql = NULL;
 	client_visit_statements(client, add_meant_name, &search);
 	list_sort(search.found, compare_meant_names);
@@ -125,7 +83,7 @@ drop_told_names(Backend *backend)
 {
 	ListCell   *cell;
 
-	foreach(cell, backend->told_names)
+	foreach(cell, backend->statements.told_names)
 	{
 		expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
 		message_put_named(&backend->stream, PqMsg_Close, NAMED_STATEMENT, lfirst(cell));
@@ -136,9 +94,9 @@ drop_told_names(Backend *backend)
 void
 statement_names_free(Backend *backend)
 {
-	list_free_deep(backend->told_names);
-	backend->told_names = NIL;
-	backend->told_text = 0;
+	list_free_deep(backend->statements.told_names);
+	backend->statements.told_names = NIL;
+	backend->statements.told_text = 0;
 }
 
 static void
@@ -147,7 +105,7 @@ tell_name(Backend *backend, const MeantName *meant, bool only_dropped)
 	const PreparedText *text = meant->text;
 	MemoryContext old = MemoryContextSwitchTo(gateway_context);
 
-	backend->told_names = lappend(backend->told_names, pstrdup(meant->name));
+	backend->statements.told_names = lappend(backend->statements.told_names, pstrdup(meant->name));
 	MemoryContextSwitchTo(old);
 	expect_push(backend, EXPECT_PARSE, READER_QUIET);
 	if (only_dropped)
@@ -160,26 +118,26 @@ bool
 statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 {
 	Backend    *backend = client->backend;
-	bool		fresh = !backend->unsynced;
+	bool		fresh = !backend->answers.unsynced;
 	bool		only_dropped;
 	List	   *meant;
 	ListCell   *cell;
 
-	if (backend->pool->address.len > 0 || client->in_copy || backend->skipping || backend->transaction == TRANSACTION_FAILED ||
-		(text != NULL && backend->told_text == text->id && backend->told_version == client->names_version))
+	if (backend->pool->address.len > 0 || client->input.in_copy || backend->answers.skipping || backend->transaction == TRANSACTION_FAILED ||
+		(text != NULL && backend->statements.told_text == text->id && backend->statements.told_version == client->names_version))
 		return true;
 	meant = meant_names(client, sql);
-	if (meant == NIL && backend->told_names == NIL)
+	if (meant == NIL && backend->statements.told_names == NIL)
 		return true;
 	if (expect_head(backend) != NULL)
 	{
 		/* what has not been answered may change the names */
 		message_put_empty(&backend->stream, PqMsg_Flush);
-		backend->checking = true;
+		backend->answers.checking = true;
 		return false;
 	}
 	drop_told_names(backend);
-	only_dropped = find_word(sql, strlen(sql), "execute") == NULL && find_word(sql, strlen(sql), "prepare") == NULL;
+	only_dropped = text_find_word(sql, strlen(sql), "execute") == NULL && text_find_word(sql, strlen(sql), "prepare") == NULL;
 	foreach(cell, meant)
 		tell_name(backend, lfirst(cell), only_dropped);
 	if (fresh)
@@ -190,8 +148,8 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 	}
 	if (text != NULL)
 	{
-		backend->told_text = text->id;
-		backend->told_version = client->names_version;
+		backend->statements.told_text = text->id;
+		backend->statements.told_version = client->names_version;
 	}
 	return true;
 }
@@ -199,7 +157,7 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 void
 statement_names_forget(Backend *backend)
 {
-	if (backend->told_names == NIL || backend->transaction != TRANSACTION_NONE || expect_head(backend) != NULL)
+	if (backend->statements.told_names == NIL || backend->transaction != TRANSACTION_NONE || expect_head(backend) != NULL)
 		return;
 	drop_told_names(backend);
 	expect_push(backend, EXPECT_SYNC, READER_QUIET);

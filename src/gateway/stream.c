@@ -137,6 +137,13 @@ stream_unread(Stream *stream, const void *data, size_t len)
 	memcpy(in->data + in->start, data, len);
 }
 
+void
+stream_settle(Stream *stream)
+{
+	if (stream->fd >= 0 && queue_length(&stream->in) == 0)
+		queue_free(&stream->in);
+}
+
 /* Whether nothing can be sent any more. */
 static bool
 stream_is_gone(const Stream *stream)
@@ -487,8 +494,7 @@ serve_stream(Stream *stream, uint32 events)
 			watch_stream(stream);
 		stream->handler->arrived(stream);
 	}
-	if (stream->fd >= 0 && queue_length(&stream->in) == 0)
-		queue_free(&stream->in);
+	stream_settle(stream);
 }
 
 /* The same; an error goes to the stream's owner. */
@@ -571,7 +577,7 @@ stream_wake(int64 time)
 }
 
 void
-stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void))
+stream_loop(volatile sig_atomic_t *stop, const LoopHandler *handler)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	int64		next_tick = 0;
@@ -579,13 +585,13 @@ stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void
 	while (!*stop)
 	{
 		int64		next = loop_wake != 0 ? Min(next_tick, loop_wake) : next_tick;
-		int			timeout = (int) Min(Max((next - clock_now()) / 1000 + 1, 0), tick_ms);
+		int			timeout = (int) Min(Max((next - clock_now()) / 1000 + 1, 0), handler->tick_ms);
 		int			n = epoll_wait(epoll_fd, events, EVENTS_PER_TURN, timeout);
 
 		MemoryContextSwitchTo(turn_context);
 		stream_now = clock_now();
 		loop_wake = 0;
-		begin();
+		handler->begin();
 		for (int i = 0; i < n; i++)
 		{
 			Stream	   *stream = events[i].data.ptr;
@@ -595,10 +601,11 @@ stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void
 		}
 		if (stream_now >= next_tick)
 		{
-			next_tick = stream_now + tick_ms * INT64CONST(1000);
-			tick();
+			next_tick = stream_now + handler->tick_ms * INT64CONST(1000);
+			handler->tick();
 		}
-		flush_dirty();
+		while (handler->run() || !slist_is_empty(&dirty_streams))
+			flush_dirty();
 		free_closed();
 		MemoryContextReset(turn_context);
 	}

@@ -132,6 +132,9 @@ extern void stream_flush(Stream *stream);
 /* Whether the writer of the stream should wait for drained. */
 extern bool stream_is_full(const Stream *stream);
 
+/* Frees the input's buffer if it is empty. */
+extern void stream_settle(Stream *stream);
+
 /* Takes bytes off stream->in, or puts them back. */
 extern void stream_skip(Stream *stream, size_t len);
 extern void stream_unread(Stream *stream, const void *data, size_t len);
@@ -141,11 +144,17 @@ extern void queue_free(ByteQueue *queue);
 
 extern void stream_loop_init(void);
 
-/*
- * Serves streams until *stop; calls begin before each time that it does so,
- * and tick about once every tick_ms.
- */
-extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void));
+/* What the loop calls, besides the handlers of streams. */
+typedef struct LoopHandler
+{
+	void		(*begin) (void);	/* before it serves streams */
+	void		(*tick) (void); /* about once every tick_ms */
+	bool		(*run) (void);	/* after that; false if there was nothing */
+	int			tick_ms;
+} LoopHandler;
+
+/* Serves streams until *stop. */
+extern void stream_loop(volatile sig_atomic_t *stop, const LoopHandler *handler);
 
 /* Has the loop run again at that time at the latest. */
 extern void stream_wake(int64 time);

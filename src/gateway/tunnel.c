@@ -40,7 +40,7 @@
 #include "miscadmin.h"
 
 #include "gateway/link.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 #include "remote/transport.h"
 
 /* As the server. */
@@ -385,7 +385,7 @@ entrance_address(struct sockaddr_un *address)
 {
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
-	snprintf(address->sun_path, sizeof(address->sun_path), TRANSPORT_FOLDER "/.s.PGSQL.%d", relay_start->number + 1);
+	snprintf(address->sun_path, sizeof(address->sun_path), TRANSPORT_FOLDER "/.s.PGSQL.%d", gateway_start->number + 1);
 }
 
 /* The socket that this process has made. */
@@ -426,7 +426,7 @@ open_entrance(void)
 			close(fd);
 		return;
 	}
-	relay_listen(fd, &entrance_handler);
+	process_listen(fd, &entrance_handler);
 }
 
 /*
@@ -478,20 +478,19 @@ tunnel_authenticated(Client *client)
 	StringInfoData parameters;
 
 	initStringInfo(&parameters);
-	appendBinaryStringInfo(&parameters, client->parameters, client->parameters_len);
-	if (client->application_name != NULL)
+	appendBinaryStringInfo(&parameters, client->who.parameters, client->who.parameters_len);
+	if (client->who.application_name != NULL)
 	{
 		packet_string(&parameters, "application_name");
-		packet_string(&parameters, client->application_name);
+		packet_string(&parameters, client->who.application_name);
 	}
-	wish->user = gateway_strdup(client->user);
-	wish->database = gateway_strdup(client->database);
+	wish->user = gateway_strdup(client->who.user);
+	wish->database = gateway_strdup(client->who.database);
 	wish->parameters = MemoryContextAlloc(gateway_context, parameters.len + 1);
 	wish->parameters_len = parameters.len;
 	memcpy(wish->parameters, parameters.data, parameters.len);
 	wish->key = client->pool->key;
 	tunnel->wish = wish;
-	client->state = CLIENT_IDLE;
 	client_close(client);
 }
 
@@ -499,7 +498,7 @@ tunnel_authenticated(Client *client)
 static void
 begin_session(Tunnel *tunnel)
 {
-	int			fd = relay_connect(&relay_own_server);
+	int			fd = process_connect(&own_server);
 
 	if (fd < 0)
 	{

@@ -8,15 +8,15 @@
  * each with its own Sync.  This saves most of the system calls and process
  * switches of a short statement.  No statement holds a lock when the next
  * begins, so no client waits for one behind it.  backend->client is the client
- * that is answered now, backend->line has the clients behind it.
+ * that is answered now, backend->turns.line has the clients behind it.
  *
  * A client must not wait for another client's long statement.  Texts whose
  * executions take long, or whose answers are large, don't share a session.
  * Whether a statement will wait for a lock isn't known, so a statement that
  * delays others is cancelled after a moment, and sent again to a session of
  * its own.  A cancel request may arrive late and hit the next statement.
- * While that is possible (backend->cancelling), each answer is examined as a
- * whole, and a statement that failed by another client's request is sent
+ * While that is possible (backend->turns.cancelling), each answer is examined
+ * as a whole, and a statement that failed by another client's request is sent
  * again, too.  An error has undone it, and nothing of its answer has been
  * passed on.
  *
@@ -25,7 +25,7 @@
 #include "postgres.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/relay.h"
+#include "gateway/session.h"
 
 /* After this time, a statement that delays others is cancelled. */
 #define MAX_TURN INT64CONST(100000)
@@ -39,7 +39,7 @@
 static int64
 turn_cost(const Client *client)
 {
-	return client != NULL ? client->routed_text->cost : 0;
+	return client != NULL ? client->routed.text->cost : 0;
 }
 
 /* How long a client would wait, or -1 if it can't be served there. */
@@ -48,15 +48,15 @@ wait_in_line(Backend *backend, const Client *client)
 {
 	int64		wait = turn_cost(backend->client);
 
-	if (backend->state != BACKEND_LENT || !backend->shared || backend->cancelling || backend->retired ||
-		backend->nline == MAX_LINE || stream_now - backend->turn_since > LONG_WAIT ||
+	if (backend->state != BACKEND_LENT || !backend->turns.shared || backend->turns.cancelling || backend->retired ||
+		backend->turns.nline == MAX_LINE || stream_now - backend->turns.since > LONG_WAIT ||
 		strcmp(backend->settings, client->settings) != 0)
 		return -1;
-	switch (backend_text_state(backend, client->routed_text))
+	switch (backend_text_state(backend, client->routed.text))
 	{
 		case TEXT_UNKNOWN:
-			if (strcmp(client->routed_text->body, client->settings) != 0 ||
-				backend->not_prepared == client->routed_text->id)
+			if (strcmp(client->routed.text->body, client->settings) != 0 ||
+				backend->statements.not_prepared == client->routed.text->id)
 				return -1;
 			break;
 		case TEXT_SENT:
@@ -64,8 +64,8 @@ wait_in_line(Backend *backend, const Client *client)
 		case TEXT_PREPARED:
 			break;
 	}
-	for (int i = 0; i < backend->nline; i++)
-		wait += turn_cost(backend->line[i]);
+	for (int i = 0; i < backend->turns.nline; i++)
+		wait += turn_cost(backend->turns.line[i]);
 	return wait;
 }
 
@@ -76,7 +76,7 @@ turn_find(Pool *pool, const Client *client, int64 limit)
 	int64		least = limit + 1;
 	dlist_iter	iter;
 
-	if (client->alone)
+	if (client->routed.alone)
 		return NULL;
 	dlist_foreach(iter, &pool->backends)
 	{
@@ -94,12 +94,8 @@ turn_find(Pool *pool, const Client *client, int64 limit)
 void
 turn_join(Backend *backend, Client *client)
 {
-	backend->line[backend->nline++] = client;
-	client->backend = backend;
-	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
-	client->state = CLIENT_ACTIVE;
-	client->since = stream_now;
-	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
+	session_attach(client, backend);
+	client_change_state(client, CLIENT_ACTIVE);
 	gateway_stats->pipelined++;
 }
 
@@ -108,17 +104,17 @@ turn_prepare(Client *client)
 {
 	const ByteQueue *in = &client->stream.in;
 
-	if (!client->routed || client->block != NULL)
+	if (!client_is_routed(client) || client->block != NULL)
 		return;
-	client->routed_copy = MemoryContextAlloc(gateway_context, client->routed_len);
-	memcpy(client->routed_copy, in->data + in->start, client->routed_len);
+	client->routed.copy = MemoryContextAlloc(gateway_context, client->routed.len);
+	memcpy(client->routed.copy, in->data + in->start, client->routed.len);
 }
 
 /* Cancels the statement that runs now. */
 static void
 cancel_turn(Backend *backend)
 {
-	backend->cancelling = true;
+	backend->turns.cancelling = true;
 	cancel_send(backend);
 }
 
@@ -127,11 +123,11 @@ turn_sent(Client *client)
 {
 	Backend    *backend = client->backend;
 
-	client->routed_sent = true;
-	backend->shared = !client->alone;
+	client->routed.sent = true;
+	backend->turns.shared = !client->routed.alone;
 	if (client != backend->client)
 		return;
-	backend->turn_since = stream_now;
+	backend->turns.since = stream_now;
 	if (client->cancelled)
 		cancel_turn(backend);
 }
@@ -139,37 +135,32 @@ turn_sent(Client *client)
 void
 turn_forget(Client *client)
 {
-	if (!client->routed)
+	if (!client_is_routed(client))
 		return;
-	prepared_text_release(client->routed_text);
-	client->routed_text = NULL;
-	if (client->routed_copy != NULL)
-		pfree(client->routed_copy);
-	client->routed_copy = NULL;
-	client->routed = false;
-	client->routed_sent = false;
-	client->alone = false;
+	prepared_text_release(client->routed.text);
+	if (client->routed.copy != NULL)
+		pfree(client->routed.copy);
+	memset(&client->routed, 0, sizeof(client->routed));
 	client->cancelled = false;
 }
 
 void
 turn_again(Client *client)
 {
-	char	   *copy = client->routed_copy;
+	char	   *copy = client->routed.copy;
 	bool		cancelled = client->cancelled;
 
 	/* a Parse has given its name */
 	if (copy[0] == PqMsg_Parse)
 		client_set_statement(client, copy + MESSAGE_HEAD, NULL);
-	stream_unread(&client->stream, copy, client->routed_len);
+	stream_unread(&client->stream, copy, client->routed.len);
 	gateway_stats->resent++;
 	turn_forget(client);
-	client->alone = true;
+	client->routed.alone = true;
 	client->cancelled = cancelled;
-	client->backend = NULL;
-	client->state = CLIENT_IDLE;
-	client->since = stream_now;
-	client_process(client);
+	session_detach(client);
+	client_change_state(client, CLIENT_IDLE);
+	client_ready(client);
 }
 
 void
@@ -178,7 +169,7 @@ turn_cancel(Client *client)
 	if (!block_may_cancel(client))
 		return;
 	client->cancelled = true;
-	if (client->routed_sent && client == client->backend->client)
+	if (client->routed.sent && client == client->backend->client)
 		cancel_turn(client->backend);
 }
 
@@ -186,11 +177,11 @@ turn_cancel(Client *client)
 static void
 next_turn(Backend *backend)
 {
-	backend->client = backend->line[0];
-	backend->nline--;
-	memmove(backend->line, backend->line + 1, sizeof(Client *) * backend->nline);
-	backend->turn_since = stream_now;
-	backend->turn_bytes = 0;
+	backend->client = backend->turns.line[0];
+	backend->turns.nline--;
+	memmove(backend->turns.line, backend->turns.line + 1, sizeof(Client *) * backend->turns.nline);
+	backend->turns.since = stream_now;
+	backend->turns.bytes = 0;
 	if (backend->client != NULL && backend->client->cancelled)
 		cancel_turn(backend);
 }
@@ -203,11 +194,11 @@ next_turn(Backend *backend)
 static void
 note_turn(Backend *backend)
 {
-	PreparedText *text = backend->client->routed_text;
-	int64		took = stream_now - backend->turn_since;
+	PreparedText *text = backend->client->routed.text;
+	int64		took = stream_now - backend->turns.since;
 
 	text->cost += (took - text->cost) / (text->cost == 0 ? 1 : took < text->cost ? 2 : 16);
-	if (backend->turn_bytes > SMALL_ANSWER)
+	if (backend->turns.bytes > SMALL_ANSWER)
 		text->alone_until = stream_now + ALONE_TIME;
 }
 
@@ -219,32 +210,28 @@ turn_end(Backend *backend)
 	gateway_stats->routed++;
 	if (client != NULL)
 	{
-		if (client->routed_copy != NULL)
+		if (client->routed.copy != NULL)
 			note_turn(backend);
 		turn_forget(client);
-		client->backend = NULL;
-		client->state = CLIENT_IDLE;
-		client->since = stream_now;
-		client_show_idle(client);
+		session_detach(client);
+		client_change_state(client, CLIENT_IDLE);
+		client_ready(client);
 	}
-	backend->client = NULL;
 	if (backend->transaction != TRANSACTION_NONE)
 	{
 		Pool	   *pool = backend->pool;
 
 		/* a cancel request has hit the ROLLBACK of a block that has moved */
 		backend_close(backend);
-		pool_serve(pool);
+		pool_ready(pool);
 	}
-	else if (backend->nline == 0)
+	else if (backend->turns.nline == 0)
 		backend_give_back(backend);
 	else
 	{
 		next_turn(backend);
-		pool_serve(backend->pool);
+		pool_ready(backend->pool);
 	}
-	if (client != NULL)
-		client_process(client);
 }
 
 /*
@@ -275,13 +262,12 @@ turn_may_answer(Backend *backend)
 	Client	   *client = backend->client;
 	bool		cancelled;
 
-	if (!backend->cancelling || backend->turn_bytes > 0 || client == NULL || !client->routed_sent || client->block != NULL)
+	if (!backend->turns.cancelling || backend->turns.bytes > 0 || client == NULL || !client->routed.sent || client->block != NULL)
 		return true;
 	if (!answer_is_whole(in, &cancelled))
 		return queue_length(in) >= STREAM_HIGH_WATER || backend->stream.ended;
 	if (cancelled && !client->cancelled)
 	{
-		backend->client = NULL;
 		turn_again(client);
 	}
 	return true;
@@ -294,7 +280,7 @@ turn_refused(Backend *backend, const Message *error)
 	Client	   *client = backend->client;
 	const char *code = error_field(error, PG_DIAG_SQLSTATE);
 
-	if (client == NULL || !client->routed_sent || backend->turn_bytes > 0 || code == NULL)
+	if (client == NULL || !client->routed.sent || backend->turns.bytes > 0 || code == NULL)
 		return false;
 	for (int i = 0; i < lengthof(classes); i++)
 	{
@@ -302,8 +288,7 @@ turn_refused(Backend *backend, const Message *error)
 			continue;
 		if (client->block != NULL)
 			return block_refused(client);
-		route_refused(client->routed_text);
-		backend->client = NULL;
+		route_refused(client->routed.text);
 		turn_again(client);
 		return true;
 	}
@@ -313,9 +298,12 @@ turn_refused(Backend *backend, const Message *error)
 bool
 turn_leave(Backend *backend, Client *client)
 {
-	if (backend->client == client && backend->nline == 0)
+	bool		answered = backend->client == client;
+
+	if (answered && backend->turns.nline == 0)
 		return false;
-	if (!client->routed_sent)
+	session_detach(client);
+	if (!client->routed.sent)
 	{
 		/* an error has left a part of its statement there */
 		ErrorData	error = {
@@ -324,14 +312,9 @@ turn_leave(Backend *backend, Client *client)
 		};
 
 		backend_lose(backend, &error);
-		return true;
 	}
-	for (int i = 0; i < backend->nline; i++)
-		if (backend->line[i] == client)
-			backend->line[i] = NULL;
-	if (backend->client == client)
+	else if (answered)
 	{
-		backend->client = NULL;
 		stream_pause(&backend->stream, false);
 		backend_continue(backend);
 	}
@@ -370,17 +353,17 @@ turn_tick(Pool *pool)
 			cancel_at_last(backend);
 			continue;
 		}
-		if (backend->state != BACKEND_LENT || (backend->nline == 0 && !wanted) || backend->cancels > 0 ||
-			backend->turn_bytes > 0 || stream_now - backend->turn_since < MAX_TURN)
+		if (backend->state != BACKEND_LENT || (backend->turns.nline == 0 && !wanted) || backend->cancels > 0 ||
+			backend->turns.bytes > 0 || stream_now - backend->turns.since < MAX_TURN)
 			continue;
 		if (client != NULL && !wanted)
-			client->routed_text->alone_until = stream_now + ALONE_TIME;
+			client->routed.text->alone_until = stream_now + ALONE_TIME;
 
 		/*
 		 * again after that time, since a request may arrive before its
 		 * statement
 		 */
-		backend->turn_since = stream_now;
+		backend->turns.since = stream_now;
 		cancel_turn(backend);
 	}
 }
