@@ -118,7 +118,7 @@ expect_settle(Backend *backend)
 			pop_expect(backend);
 		else if (expect->reader == READER_LOCAL)
 		{
-			if (backend->client != NULL && block_tells(backend->client))
+			if (backend->client != NULL && !backend->client->deaf)
 				message_put_empty(&backend->client->stream, expect->kind == EXPECT_PARSE ? PqMsg_ParseComplete : PqMsg_CloseComplete);
 			backend->turns.bytes++;
 			pop_expect(backend);
@@ -216,12 +216,19 @@ is_fatal(const Message *error)
 	return severity != NULL && strcmp(severity, "ERROR") != 0;
 }
 
+/* Has the client's policy note an answer, or a part of it. */
+static bool
+note_answer(Client *client, char type, const void *data, size_t len)
+{
+	return client->policy->note != NULL && client->policy->note(client, type, data, len);
+}
+
 /* Passes a message on, unless the client has already received it. */
 static void
 tell_client(Client *client, char type, const char *payload, size_t len)
 {
-	(void) block_note(client, type, payload, len);
-	if (block_tells(client))
+	(void) note_answer(client, type, payload, len);
+	if (!client->deaf)
 		stream_put_message(&client->stream, type, payload, len);
 }
 
@@ -276,7 +283,8 @@ error_answered(Backend *backend, const Message *error)
 	Expect	   *expect;
 	StringInfo	about_name;
 
-	if (!turn_refused(backend, error))
+	if (backend->client == NULL || backend->client->policy->refused == NULL ||
+		!backend->client->policy->refused(backend, error))
 		expect_settle(backend);
 	client = backend->client;
 	expect = expect_head(backend);
@@ -298,7 +306,7 @@ error_answered(Backend *backend, const Message *error)
 	else if (client != NULL)
 	{
 		tell_report(client, expect, error);
-		backend->answers.end_told = is_fatal(error) && block_tells(client);
+		backend->answers.end_told = is_fatal(error) && !client->deaf;
 	}
 
 	if (client != NULL)
@@ -453,8 +461,8 @@ ready_for_query(Backend *backend, const char *payload)
 		pop_expect(backend);
 		return;
 	}
-	if (expect->reader == READER_ROUTE)
-		backend_route_told(backend, NULL);
+	if (expect->reader == READER_QUESTION)
+		backend_question_answered(backend, NULL);
 	if (client != NULL && expect->reader != READER_QUIET)
 	{
 		tell_client(client, PqMsg_ReadyForQuery, payload, 1);
@@ -463,25 +471,21 @@ ready_for_query(Backend *backend, const char *payload)
 	pop_expect(backend);
 	if (expect_head(backend) == NULL)
 		backend->answers.checking = false;
-	if (backend->pool->address.len > 0)
+	if (!backend_is_remote(backend))
 	{
-		if (client == NULL || client->block == NULL || block_answered(backend))
-			turn_end(backend);
-		return;
+		if (client != NULL && !client->deaf)
+			client->cancelled = false;
+		expect_settle(backend);
+		if (expect_head(backend) == NULL)
+		{
+			backend->answers.unsynced = false;
+			backend->answers.checking = false;
+		}
 	}
-	if (client != NULL && block_tells(client))
-		client->cancelled = false;
-	expect_settle(backend);
-	if (expect_head(backend) == NULL)
-	{
-		backend->answers.unsynced = false;
-		backend->answers.checking = false;
-	}
-	if (client == NULL || client->block == NULL || block_answered(backend))
-	{
-		statement_names_forget(backend);
-		backend_give_back(backend);
-	}
+	if (client != NULL)
+		client->policy->answered(backend);
+	else
+		session_done(backend);
 }
 
 /* A message that ends the answer at the head of the ring. */
@@ -523,22 +527,22 @@ is_handled_whole(const Message *message, const Expect *expect)
 		case PqMsg_NegotiateProtocolVersion:
 			return true;
 		case PqMsg_DataRow:
-			return expect != NULL && expect->reader == READER_ROUTE;
+			return expect != NULL && expect->reader == READER_QUESTION;
 		default:
 			return false;
 	}
 }
 
-/* The route in a row with one column, NULL perhaps. */
+/* A row with one column, NULL perhaps. */
 static void
-route_row_arrived(Backend *backend, const Message *row)
+question_row_arrived(Backend *backend, const Message *row)
 {
 	MessageReader fields = message_fields(row);
 	uint16		columns;
 	uint32		len;
 
 	if (message_read_uint16(&fields, &columns) && message_read_uint32(&fields, &len) && (int32) len > 0)
-		backend_route_told(backend, fields.next);
+		backend_question_answered(backend, fields.next);
 }
 
 static void
@@ -558,7 +562,7 @@ whole_answer(Backend *backend, const Message *message)
 			ready_for_query(backend, message->payload);
 			break;
 		case PqMsg_DataRow:
-			route_row_arrived(backend, message);
+			question_row_arrived(backend, message);
 			break;
 		case PqMsg_NoticeResponse:
 			if (client != NULL)
@@ -590,7 +594,7 @@ pass_answer(Backend *backend)
 	if (len > 0)
 	{
 		if (backend->answers.pass_noted && backend->client != NULL)
-			(void) block_note(backend->client, '\0', in->data + in->start, len);
+			(void) note_answer(backend->client, '\0', in->data + in->start, len);
 		if (backend->answers.pass_on && backend->client != NULL)
 			stream_put(&backend->client->stream, in->data + in->start, len);
 		stream_skip(&backend->stream, len);
@@ -682,7 +686,7 @@ is_examined(const Backend *backend, const Message *message, const Expect *expect
 		case PqMsg_CommandComplete:
 			return message->len <= sizeof("DEALLOCATE ALL");
 		case PqMsg_RowDescription:
-			return backend->pool->address.len > 0 || (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL);
+			return backend_is_remote(backend) || (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL);
 		case PqMsg_NoData:
 			return expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL;
 		default:
@@ -699,7 +703,7 @@ examine_answer(Backend *backend, const Message *message, const Expect *expect)
 			statements_dropped(backend);
 		return;
 	}
-	if (backend->pool->address.len > 0 && message->type == PqMsg_RowDescription)
+	if (backend_is_remote(backend) && message->type == PqMsg_RowDescription)
 		hide_tables(message);
 	if (expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL &&
 		!prepared_text_described(expect->text, message) && expect->reader == READER_COLUMNS)
@@ -717,8 +721,8 @@ begin_answer(Backend *backend, const Message *message, const Expect *expect)
 		copy_begins(backend);
 	backend->answers.pass_on = (expect == NULL || expect->reader == READER_CLIENT) && backend->client != NULL &&
 		backend->state == BACKEND_LENT;
-	backend->answers.pass_noted = backend->answers.pass_on && block_note(backend->client, message->type, NULL, 0);
-	backend->answers.pass_on = backend->answers.pass_on && block_tells(backend->client);
+	backend->answers.pass_noted = backend->answers.pass_on && note_answer(backend->client, message->type, NULL, 0);
+	backend->answers.pass_on = backend->answers.pass_on && !backend->client->deaf;
 	if (backend->answers.pass_on)
 	{
 		backend->turns.bytes += MESSAGE_HEAD + message->len;

@@ -22,7 +22,6 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/session.h"
 #include "lib/catch_error.h"
-#include "remote/node_call.h"
 
 /*
  * A session that has prepared more texts than this is closed when it is
@@ -131,49 +130,24 @@ backend_open(Pool *pool)
 	backend_change_state(backend, BACKEND_CONNECTING);
 }
 
-/* Ends the request for a route, whether the backend was asked or not. */
-static void
-end_asking(Backend *backend, const char *described)
-{
-	PreparedText *text = backend->asking;
-
-	backend->asking = NULL;
-	text->asked = false;
-	route_learn(text, described, backend->asking_query);
-	if (backend->asking_query != NULL)
-		pfree(backend->asking_query);
-	backend->asking_query = NULL;
-	prepared_text_release(text);
-}
-
 void
-backend_route_told(Backend *backend, const char *described)
+backend_question_answered(Backend *backend, const char *answer)
 {
-	if (backend->asking != NULL)
-		end_asking(backend, described);
+	BackendQuestion question = backend->question;
+
+	if (question.query == NULL)
+		return;
+	memset(&backend->question, 0, sizeof(backend->question));
+	pfree(question.query);
+	question.answered(question.about, answer);
 }
 
 void
 backend_ask(Backend *backend, const char *query)
 {
 	backend_change_state(backend, BACKEND_ASKING);
-	expect_push(backend, EXPECT_QUERY, READER_ROUTE);
+	expect_push(backend, EXPECT_QUERY, READER_QUESTION);
 	message_put_string(&backend->stream, PqMsg_Query, query);
-}
-
-/* Requests the route of a text that the last client has used. */
-static void
-ask_route(Backend *backend)
-{
-	char		name[PREPARED_NAME_SIZE];
-	char	   *query;
-
-	prepared_text_name(backend->asking, name);
-	if (backend->asking_query == NULL)
-		query = node_call(NODE_gateway_route, node_text(name));
-	else
-		query = node_call(NODE_gateway_query_route, node_text(backend->asking_query));
-	backend_ask(backend, query);
 }
 
 void
@@ -189,8 +163,7 @@ backend_close(Backend *backend)
 			session_detach(backend->turns.line[i]);
 	cancel_forget(backend);
 	board_session_drop(backend->board);
-	if (backend->asking != NULL)
-		end_asking(backend, NULL);
+	backend_question_answered(backend, NULL);
 	expect_free(backend);
 	if (backend->statements.bound != NULL)
 		prepared_text_release(backend->statements.bound);
@@ -309,7 +282,7 @@ backend_give_back(Backend *backend)
 	}
 	backend->turns.shared = false;
 	backend->turns.cancelling = false;
-	if (backend->pool->address.len == 0)
+	if (!backend_is_remote(backend))
 		gateway_stats->transactions++;
 	if (client != NULL)
 	{
@@ -321,10 +294,22 @@ backend_give_back(Backend *backend)
 	backend->retired |= pool_renews(backend->pool, backend);
 	if (backend->retired)
 		backend_close(backend);
-	else if (backend->asking != NULL)
-		ask_route(backend);
+	else if (backend->question.query != NULL)
+		backend_ask(backend, backend->question.query);
 	else
 		backend_change_state(backend, BACKEND_IDLE);
+}
+
+void
+session_done(Backend *backend)
+{
+	if (backend_is_remote(backend))
+		turn_end(backend);
+	else
+	{
+		statement_names_forget(backend);
+		backend_give_back(backend);
+	}
 }
 
 static void
@@ -365,7 +350,7 @@ backend_prepare(Backend *backend, PreparedText *text)
 	prepared_text_hold(text);
 	backend_add_text(backend, text);
 	send_parse(backend, text);
-	if (text->columns != 0 && backend->pool->address.len == 0)
+	if (text->columns != 0 && !backend_is_remote(backend))
 		send_columns_question(backend, text);
 	expect_push(backend, EXPECT_SYNC, READER_SETTING);
 	message_put_empty(&backend->stream, PqMsg_Sync);
@@ -383,7 +368,7 @@ backend_restored(Backend *backend)
 	 * as the server reports them, so that they compare equal from now on;
 	 * sessions on other nodes report none
 	 */
-	if (backend->pool->address.len == 0)
+	if (!backend_is_remote(backend))
 	{
 		pfree(client->settings);
 		client->settings = gateway_strdup(backend->settings);
@@ -405,12 +390,12 @@ send_session_startup(Backend *backend)
 
 	initStringInfo(&parameters);
 	appendBinaryStringInfo(&parameters, pool->parameters, pool->parameters_len);
-	if (pool->address.len > 0)
+	if (pool_is_remote(pool))
 	{
 		packet_string(&parameters, ANSWERS_TOGETHER_SETTING);
 		packet_string(&parameters, "on");
 	}
-	send_startup_packet(&backend->stream, pool->user, pool->database, pool->address.len == 0 ? "session" : NULL,
+	send_startup_packet(&backend->stream, pool->user, pool->database, !pool_is_remote(pool) ? "session" : NULL,
 						parameters.data, parameters.len);
 	backend_change_state(backend, BACKEND_LOGIN);
 }
@@ -451,7 +436,7 @@ backend_opened(Backend *backend)
 {
 	Pool	   *pool = backend->pool;
 
-	if (!backend->known && pool->address.len == 0)
+	if (!backend->known && !pool_is_remote(pool))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the server does not report the state of its sessions to the gateway")));
@@ -505,7 +490,7 @@ login_message(Backend *backend, const Message *message)
 				break;
 			memcpy(&backend->pid, message->payload, sizeof(backend->pid));
 			memcpy(&backend->key, message->payload + sizeof(backend->pid), sizeof(backend->key));
-			if (pool->address.len == 0)
+			if (!pool_is_remote(pool))
 				backend->board = board_session_take(gateway_start->number, (int32) pg_ntoh32(backend->pid));
 			break;
 		case PqMsg_ReadyForQuery:

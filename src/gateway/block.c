@@ -33,7 +33,7 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/session.h"
+#include "gateway/policy.h"
 
 /* A block that has sent more can't move. */
 #define MAX_JOURNAL (256 * 1024)
@@ -71,7 +71,6 @@ struct Block
 	bool		by_query;		/* and leaves no portal */
 	bool		unit_open;		/* a unit is being passed on */
 	bool		unit_anywhere;
-	bool		clean;
 	int			begins;			/* executions to come that don't count for
 								 * that */
 	bool		ends;			/* the last unit ends the block */
@@ -107,14 +106,16 @@ forget_former_names(Block *block)
 	}
 }
 
-void
+/* The client's block has ended. */
+static void
 block_forget(Client *client)
 {
 	Block	   *block = client->block;
 
-	if (block == NULL)
-		return;
 	client->block = NULL;
+	client->deaf = false;
+	client->clean = false;
+	client_change_policy(client, &policy_direct);
 	if (block->held != NULL)
 		pfree(block->held);
 	if (block->decider != NULL)
@@ -122,24 +123,6 @@ block_forget(Client *client)
 	queue_free(&block->journal);
 	forget_former_names(block);
 	pfree(block);
-}
-
-int
-block_count(const Pool *pool, bool waiting)
-{
-	int			count = 0;
-	dlist_iter	iter;
-
-	dlist_foreach(iter, (dlist_head *) &pool->backends)
-	{
-		const Backend *backend = dlist_container(Backend, link, iter.cur);
-
-		count += backend->client != NULL && backend->client->block != NULL;
-	}
-	if (waiting)
-		dlist_foreach(iter, (dlist_head *) &pool->queue)
-			count += dlist_container(Client, state_link, iter.cur)->block != NULL;
-	return count;
 }
 
 /*
@@ -188,9 +171,8 @@ answer_unit(Client *client, const Unit *unit)
 	stream_skip(&client->stream, unit->len);
 }
 
-/* Whether the client's next message may be the start of a BEGIN. */
-static bool
-may_begin(Client *client)
+bool
+block_may_begin(Client *client)
 {
 	Message		message;
 	MessageReader fields;
@@ -281,7 +263,7 @@ add_unit(Client *client, const Unit *unit)
 	Block	   *block = client->block;
 	const ByteQueue *in = &client->stream.in;
 
-	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
+	client_show_active(client);
 	block->units++;
 	block->ends = unit->ends;
 	block->answers_before = block->answers;
@@ -298,7 +280,7 @@ add_unit(Client *client, const Unit *unit)
 }
 
 /* Chooses the session for the block's first unit. */
-static RouteVerdict
+static NextStep
 place_block(Client *client, const Unit *unit)
 {
 	Block	   *block = client->block;
@@ -316,38 +298,16 @@ place_block(Client *client, const Unit *unit)
 		block->decider->clean_blocks < gateway_clean_blocks || block->decider->leaves_until > stream_now)
 		return route_none(UNROUTED_BLOCK);
 	pool = pool_find_node(client->pool, unit->server);
-	if (!pool_works(pool) || block_count(pool, true) >= gateway_pool_size)
+	if (!pool_works(pool) || pool_blocks(pool, true) >= gateway_pool_size)
 		return route_none(UNROUTED_UNREACHABLE);
+	client_change_policy(client, &policy_node_block);
 	client->routed.text = unit->decider;
 	prepared_text_hold(client->routed.text);
 	client->routed.len = unit->len;
 	client->routed.alone = true;
 	add_unit(client, unit);
 	pool_request(client, pool);
-	return ROUTE_TAKEN;
-}
-
-/* Called when the client begins a block, or seems to. */
-static RouteVerdict
-open_block(Client *client, const Unit *unit)
-{
-	Message		message;
-	Block	   *block;
-
-	if (!unit->begins)
-		return route_statement(client);
-	block = gateway_alloc(sizeof(Block));
-	block->clean = true;
-	client->block = block;
-	if (unit->begin == NULL)
-	{
-		block->begins = 1;
-		return place_block(client, unit);
-	}
-	block->begin = block->held = gateway_strdup(unit->begin);
-	block->by_query = message_peek(&client->stream.in, &message) && message.type == PqMsg_Query;
-	answer_unit(client, unit);
-	return ROUTE_TAKEN;
+	return STEP_TAKEN;
 }
 
 /* A node's session could not be opened: resets the block to its beginning. */
@@ -363,37 +323,70 @@ reset_block(Block *block)
 	block->decider = NULL;
 }
 
-RouteVerdict
-block_route(Client *client)
+/* Follows the block that the client begins, if it does. */
+static NextStep
+follow_block(Client *client, const Unit *unit)
 {
-	RouteVerdict verdict = ROUTE_INCOMPLETE;
+	Message		message;
+	Block	   *block;
+
+	if (!unit->begins)
+		return route_statement(client);
+	block = gateway_alloc(sizeof(Block));
+	client->block = block;
+	client->clean = true;
+	client_change_policy(client, &policy_block);
+	if (unit->begin == NULL)
+	{
+		block->begins = 1;
+		return place_block(client, unit);
+	}
+	block->begin = block->held = gateway_strdup(unit->begin);
+	block->by_query = message_peek(&client->stream.in, &message) && message.type == PqMsg_Query;
+	answer_unit(client, unit);
+	return STEP_TAKEN;
+}
+
+NextStep
+block_open(Client *client)
+{
+	NextStep	step = STEP_MORE;
 	Unit		unit;
 
-	if (gateway_node_pool_size == 0 || (client->block == NULL && !may_begin(client)))
-		return route_statement(client);
-	if (client->block != NULL)
-		reset_block(client->block);
+	if (unit_scan(client, &unit))
+		step = follow_block(client, &unit);
+	else if (!client_holds(client))
+		step = route_none(UNROUTED_FORM);	/* passed on as it comes */
+	unit_free(&unit);
+	return step;
+}
+
+NextStep
+block_choose(Client *client)
+{
+	NextStep	step = STEP_MORE;
+	Unit		unit;
+
+	reset_block(client->block);
 	if (unit_scan(client, &unit))
 	{
-		if (client->block == NULL)
-			verdict = open_block(client, &unit);
-		else if (client->block->begin != NULL && unit.only_parses)
+		if (client->block->begin != NULL && unit.only_parses)
 		{
 			/* the next message decides where the block begins */
 			answer_unit(client, &unit);
-			verdict = ROUTE_TAKEN;
+			step = STEP_TAKEN;
 		}
 		else
-			verdict = place_block(client, &unit);
+			step = place_block(client, &unit);
 	}
 	else if (!client_holds(client))
 	{
 		/* it will be passed on as it comes */
 		unit_free(&unit);
-		verdict = client->block == NULL ? route_none(UNROUTED_FORM) : place_block(client, &unit);
+		step = place_block(client, &unit);
 	}
 	unit_free(&unit);
-	return verdict;
+	return step;
 }
 
 /*
@@ -437,35 +430,25 @@ move_block(Client *client)
 	block->refused = false;
 	block->unit_open = false;
 	block->resending = block->replaying = block->units;
+	client->deaf = block->replaying > 0;
 	gateway_stats->moved_blocks++;
 	turn_forget(client);
 	client_change_state(client, CLIENT_IDLE);
 	pool_request(client, client->pool);
 }
 
-/* Inspects the next unit of a block. */
-static RouteVerdict
-begin_unit(Client *client)
+/*
+ * Inspects the next unit of a block; false if it isn't complete, and that
+ * matters.
+ */
+static bool
+begin_unit(Client *client, Unit *unit, bool matters)
 {
-	Block	   *block = client->block;
-	RouteVerdict verdict = ROUTE_INCOMPLETE;
-	Unit		unit;
-
-	if (unit_scan(client, &unit) || (!client_is_routed(client) && !block->clean) || !client_holds(client))
-	{
-		verdict = ROUTE_NONE;
-		block->unit_open = true;
-		block->unit_anywhere = unit.anywhere;
-		if (client_is_routed(client) && unit.len > 0 && (unit.anywhere || (client->backend->transaction == TRANSACTION_FAILED && !unit.may_end)))
-			add_unit(client, &unit);
-		else if (client_is_routed(client))
-		{
-			move_block(client);
-			verdict = ROUTE_TAKEN;
-		}
-	}
-	unit_free(&unit);
-	return verdict;
+	if (!unit_scan(client, unit) && matters && client_holds(client))
+		return false;
+	client->block->unit_open = true;
+	client->block->unit_anywhere = unit->anywhere;
+	return true;
 }
 
 /* Sends the BEGIN that was already answered; an error closes the client. */
@@ -502,64 +485,87 @@ block_begin(Client *client)
 		send_begin(client);
 }
 
-RouteVerdict
+NextStep
 block_next(Client *client, const Message *message)
 {
 	Block	   *block = client->block;
+	NextStep	step;
+	Unit		unit;
 
-	if (block == NULL || block->unit_open)
-		return ROUTE_NONE;
-	if (message->type == PqMsg_Flush && message->len == 0 && client_is_routed(client))
-	{
-		/* all has been answered */
-		message_skip(&client->stream, message);
-		return ROUTE_TAKEN;
-	}
+	if (client_waits_for_cancel(client))
+		return STEP_WAIT;
+	if (block->unit_open)
+		return STEP_PASS;
 	if (block->resending > 0)
 	{
 		block->resending--;
 		block->unit_open = true;
 		block->unit_anywhere = true;
-		return ROUTE_NONE;
+		return STEP_PASS;
 	}
 	if (block->replaying > 0)
-		return ROUTE_INCOMPLETE;
-	return client->input.in_copy ? ROUTE_NONE : begin_unit(client);
+		return STEP_WAIT;
+	if (client->input.in_copy)
+		return STEP_PASS;
+	step = begin_unit(client, &unit, client->clean) ? STEP_PASS : STEP_MORE;
+	unit_free(&unit);
+	return step;
+}
+
+NextStep
+node_block_next(Client *client, const Message *message)
+{
+	NextStep	step = STEP_MORE;
+	Unit		unit;
+
+	if (client->routed.sent || client_waits_for_cancel(client))
+		return STEP_WAIT;
+	if (client->block->unit_open)
+		return STEP_PASS;
+	if (message->type == PqMsg_Flush && message->len == 0)
+	{
+		/* all has been answered */
+		message_skip(&client->stream, message);
+		return STEP_TAKEN;
+	}
+	if (begin_unit(client, &unit, true))
+	{
+		if (unit.len > 0 && (unit.anywhere || (client->backend->transaction == TRANSACTION_FAILED && !unit.may_end)))
+		{
+			add_unit(client, &unit);
+			step = STEP_PASS;
+		}
+		else
+		{
+			move_block(client);
+			step = STEP_TAKEN;
+		}
+	}
+	unit_free(&unit);
+	return step;
 }
 
 void
-block_passed(Client *client, char type)
+block_passed(Client *client, const Message *message)
 {
 	Block	   *block = client->block;
+	bool		executes = message->type == PqMsg_Query || message->type == PqMsg_Execute || message->type == PqMsg_FunctionCall;
 
-	if (block == NULL)
-		return;
-	if (type == PqMsg_Execute && block->begins > 0)
+	if (message->type == PqMsg_Execute && block->begins > 0)
 		block->begins--;
-	else if (!block->unit_anywhere && (type == PqMsg_Query || type == PqMsg_Execute || type == PqMsg_FunctionCall))
-		block->clean = false;
-	if (type == PqMsg_Query || type == PqMsg_Sync || type == PqMsg_FunctionCall)
+	else if (!block->unit_anywhere && executes)
+		client->clean = false;
+	if (message_ends_unit(message->type))
 		block->unit_open = false;
+	route_ask(client, message);
 }
 
-bool
-block_waits(const Client *client)
+void
+node_block_passed(Client *client, const Message *message)
 {
-	const Block *block = client->block;
-
-	return block != NULL && block->replaying > 0 && block->resending == 0 && !block->unit_open;
-}
-
-bool
-block_is_clean(const Client *client)
-{
-	return client->block != NULL && client->block->clean;
-}
-
-bool
-block_tells(const Client *client)
-{
-	return client->block == NULL || (!client->block->refused && client->block->replaying == 0);
+	block_passed(client, message);
+	if (message_ends_unit(message->type))
+		turn_sent(client);
 }
 
 static void
@@ -588,15 +594,11 @@ is_compared(char type)
 	}
 }
 
-bool
-block_note(Client *client, char type, const void *data, size_t len)
+static bool
+note_answer_hash(AnswersHash *hash, char type, const void *data, size_t len)
 {
-	Block	   *block = client->block;
-	AnswersHash *hash;
-
-	if (block == NULL || (!client_is_routed(client) && block->replaying == 0) || !is_compared(type))
+	if (!is_compared(type))
 		return false;
-	hash = client_is_routed(client) ? &block->answers : &block->replayed;
 	if (type != '\0')
 	{
 		hash->total += hash->last;
@@ -612,30 +614,16 @@ block_note(Client *client, char type, const void *data, size_t len)
 	return true;
 }
 
-/* A unit that was sent to a node has been answered. */
-static bool
-answered_by_node(Backend *backend)
+bool
+block_note(Client *client, char type, const void *data, size_t len)
 {
-	Client	   *client = backend->client;
-	Block	   *block = client->block;
+	return note_answer_hash(&client->block->answers, type, data, len);
+}
 
-	client->routed.sent = false;
-	client->cancelled = false;
-	client_show_idle(client);
-	backend->turns.cancelling = false;
-	backend->turns.bytes = 0;
-	if (block->refused)
-		move_block(client);
-	else if (backend->transaction == TRANSACTION_NONE)
-	{
-		gateway_stats->node_blocks++;
-		block_forget(client);
-		return true;
-	}
-	else
-		gateway_stats->routed++;
-	client_ready(client);
-	return false;
+bool
+block_note_replayed(Client *client, char type, const void *data, size_t len)
+{
+	return client->block->replaying > 0 && note_answer_hash(&client->block->replayed, type, data, len);
 }
 
 /*
@@ -656,43 +644,83 @@ block_conflicts(Client *client)
 		return false;
 	}
 	stream_skip(&client->stream, unit.len);
-	client->block->clean = false;
+	client->clean = false;
 	expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
 	message_put_string(&client->backend->stream, PqMsg_Query, CONFLICT_QUERY);
 	return true;
 }
 
-bool
+void
 block_answered(Backend *backend)
 {
 	Client	   *client = backend->client;
 	Block	   *block = client->block;
 
-	if (expect_head(backend) == NULL)
-		backend->answers.unsynced = false;
-	if (client_is_routed(client))
-		return answered_by_node(backend);
-	if (block->replaying > 0 && --block->replaying == 0 &&
-		block->replayed.total + block->replayed.last != block->answers.total + block->answers.last)
-		return block_conflicts(client);
+	if (block->replaying > 0 && --block->replaying == 0)
+	{
+		client->deaf = false;
+		if (block->replayed.total + block->replayed.last != block->answers.total + block->answers.last &&
+			!block_conflicts(client))
+			return;
+	}
 	if (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL && block->replaying == 0)
 	{
 		if (block->decider != NULL)
-			block->decider->clean_blocks = block->clean ? block->decider->clean_blocks + 1 : 0;
+			block->decider->clean_blocks = client->clean ? block->decider->clean_blocks + 1 : 0;
 		block_forget(client);
 	}
-	return true;
+	session_done(backend);
+}
+
+void
+node_block_answered(Backend *backend)
+{
+	Client	   *client = backend->client;
+
+	if (expect_head(backend) == NULL)
+		backend->answers.unsynced = false;
+	client->routed.sent = false;
+	client->cancelled = false;
+	client_show_idle(client);
+	backend->turns.cancelling = false;
+	backend->turns.bytes = 0;
+	if (backend->transaction == TRANSACTION_NONE && !client->block->refused)
+	{
+		gateway_stats->node_blocks++;
+		turn_forget(client);
+		block_forget(client);
+		session_done(backend);
+		return;
+	}
+	if (client->block->refused)
+		move_block(client);
+	else
+		gateway_stats->routed++;
+	client_ready(client);
 }
 
 bool
-block_refused(Client *client)
+node_block_refused(Backend *backend, const Message *error)
 {
+	Client	   *client = backend->client;
+
+	if (!turn_is_refused(backend, error))
+		return false;
 	client->block->refused = !client->block->ends;
+	client->deaf = client->block->refused;
 	return client->block->refused;
 }
 
-bool
-block_may_cancel(const Client *client)
+void
+node_block_cancelled(Client *client)
 {
-	return client->block == NULL || client->block->unit_open || client->routed.sent;
+	if (client->block->unit_open || client->routed.sent)
+		turn_cancel(client);
+}
+
+void
+block_closed(Client *client)
+{
+	block_forget(client);
+	route_forget_shape(client);
 }

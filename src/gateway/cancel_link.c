@@ -173,7 +173,7 @@ cancel_tick(void)
 		CancelLink *cancel = dlist_container(CancelLink, link, iter.cur);
 		Backend    *backend = cancel->backend;
 
-		if (backend == NULL || backend->pool->address.len == 0 || stream_now - cancel->since < CANCEL_TIME)
+		if (backend == NULL || !backend_is_remote(backend) || stream_now - cancel->since < CANCEL_TIME)
 			continue;
 		cancel->backend = NULL;
 		end_cancel(cancel);
@@ -266,7 +266,7 @@ cancel_pass_on(Pool *pool)
 	static int64 last_passed = 0;
 	StrayCancel stray;
 
-	if (pool->address.len > 0 || dlist_is_empty(&pool->idle) || !cancel_waits() ||
+	if (pool_is_remote(pool) || dlist_is_empty(&pool->idle) || !cancel_waits() ||
 		stream_now - last_passed < STRAY_INTERVAL)
 		return;
 	last_passed = stream_now;

@@ -38,6 +38,8 @@
  */
 #define LAST_WORK INT64CONST(5000000)
 
+const ClientPolicy *client_first_policy;
+
 /* Those of whose units a part is kept, the longest one first. */
 static dlist_head held_clients = DLIST_STATIC_INIT(held_clients);
 
@@ -112,6 +114,7 @@ client_accept(int fd, const SockAddr *address)
 	if (getsockname(fd, (struct sockaddr *) &client->who.server_address.addr, &client->who.server_address.salen) != 0)
 		client->who.server_address.salen = 0;
 	client->who.number = new_client_number();
+	client_change_policy(client, client_first_policy);
 	client_change_state(client, CLIENT_STARTING);
 	if (!pg_strong_random(client->who.cancel_key.bytes, sizeof(client->who.cancel_key.bytes)))
 		client_fail_text(client, ERRCODE_INTERNAL_ERROR, "could not generate random cancel key");
@@ -181,11 +184,10 @@ client_close(Client *client)
 	if (client->backend != NULL)
 		backend_abandon(client->backend, client);
 	turn_forget(client);
-	block_forget(client);
+	client->policy->closed(client);
 	tunnel_forget_client(client);
 	if (client->pool != NULL)
 		pool_leave(client->pool);
-	route_forget_shape(client);
 	client_drop_statements(client);
 	free_text(client->who.user);
 	free_text(client->who.database);
@@ -223,7 +225,7 @@ client_fail_text(Client *client, int sqlstate, const char *message)
 void
 client_check_idle(Client *client)
 {
-	int			limit = client->block != NULL ? client->limits.block : client->limits.session;
+	int			limit = client->policy->in_block ? client->limits.block : client->limits.session;
 
 	if (client->input.left_at != 0 && stream_now - client->input.left_at > LAST_WORK)
 	{
@@ -232,7 +234,7 @@ client_check_idle(Client *client)
 	}
 	if (client->state != CLIENT_IDLE || limit == 0 || stream_now - client->since < limit * INT64CONST(1000))
 		return;
-	if (client->block != NULL)
+	if (client->policy->in_block)
 		client_fail_text(client, ERRCODE_IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
 						 "terminating connection due to idle-in-transaction timeout");
 	else
@@ -413,7 +415,7 @@ take_without_backend(Client *client, const Message *message)
 		return false;
 	message_skip(&client->stream, message);
 	if (message->type == PqMsg_Sync)
-		message_put_ready(&client->stream, client->block != NULL ? TRANSACTION_OPEN : TRANSACTION_NONE);
+		message_put_ready(&client->stream, client->policy->in_block ? TRANSACTION_OPEN : TRANSACTION_NONE);
 	return true;
 }
 
@@ -426,87 +428,90 @@ process_login(Client *client, const Message *message)
 	login_answer(client->login, message->type, payload, message->len);
 }
 
-/*
- * Whether the client has received its answer, but a cancel request may still
- * interrupt the session: it must not hit the client's next statement.
- */
-static bool
-waits_for_cancel(const Client *client)
+bool
+client_waits_for_cancel(const Client *client)
 {
-	return client->backend->cancels > 0 && (!client_is_routed(client) || client->block != NULL) &&
-		expect_head(client->backend) == NULL;
+	return client->backend->cancels > 0 && expect_head(client->backend) == NULL;
+}
+
+static bool
+session_is_busy(const Backend *backend)
+{
+	return backend->state != BACKEND_LENT || backend->answers.checking;
+}
+
+/* Processes the next message of a client that has logged in. */
+static NextStep
+process_message(Client *client, const Message *message)
+{
+	Backend    *backend = client->backend;
+	NextStep	step;
+
+	if (message->type == PqMsg_PasswordMessage)
+		invalid_message(message);
+	if (take_without_backend(client, message))
+		return STEP_TAKEN;
+	if (backend != NULL && session_is_busy(backend))
+		return STEP_WAIT;
+	step = backend == NULL ? client->policy->choose(client) : client->policy->next(client, message);
+	if (step == STEP_PASS || step == STEP_TAKEN)
+		release_held(client);
+	if (step != STEP_PASS)
+		return step;
+	if (backend == NULL)
+		pool_request(client, client->pool);
+	else if (client_forward(client, message))
+		client->policy->passed(client, message);
+	else
+		return session_is_busy(backend) ? STEP_WAIT : STEP_MORE;
+	return STEP_TAKEN;
+}
+
+static NextStep
+process_next(Client *client)
+{
+	Backend    *backend = client->backend;
+	Message		message;
+
+	switch (client->state)
+	{
+		case CLIENT_STARTING:
+			startup_arrived(client);
+			return client->state == CLIENT_STARTING ? STEP_MORE : STEP_TAKEN;
+		case CLIENT_LOGIN:
+		case CLIENT_IDLE:
+		case CLIENT_ACTIVE:
+			break;
+		default:
+			return STEP_WAIT;
+	}
+	if (backend != NULL && !backend_is_remote(backend) && stream_is_full(&backend->stream))
+		return STEP_WAIT;
+	if (!pass_rest(client) || !next_message(client, &message))
+		return STEP_MORE;
+	if (message.type == PqMsg_Terminate && (backend == NULL || expect_head(backend) == NULL))
+	{
+		client_close(client);
+		return STEP_TAKEN;
+	}
+	if (client->state != CLIENT_LOGIN)
+		return process_message(client, &message);
+	if (!message_is_whole(&message))
+		return STEP_MORE;
+	process_login(client, &message);
+	return STEP_TAKEN;
 }
 
 static void
 process_messages(Client *client)
 {
-	RouteVerdict verdict;
-	Message		message;
+	NextStep	step;
 
-	while (client->state != CLIENT_CLOSED)
-	{
-		if (!pass_rest(client))
-			break;
-		if (client->backend != NULL && !client_is_routed(client) && stream_is_full(&client->backend->stream))
-			break;
-		if (client->state == CLIENT_STARTING)
-		{
-			startup_arrived(client);
-			if (client->state == CLIENT_STARTING)
-				break;
-			continue;
-		}
-		if (client->state == CLIENT_LOGIN_WAITING || client->state == CLIENT_GREETING ||
-			client->state == CLIENT_WAITING || !next_message(client, &message))
-			break;
-		if (message.type == PqMsg_Terminate && (client->backend == NULL || expect_head(client->backend) == NULL))
-		{
-			client_close(client);
-			return;
-		}
-		if (client->state == CLIENT_LOGIN)
-		{
-			if (!message_is_whole(&message))
-				break;
-			process_login(client, &message);
-			continue;
-		}
-		if (message.type == PqMsg_PasswordMessage)
-			invalid_message(&message);
-		if (take_without_backend(client, &message))
-			continue;
-		if (client->backend == NULL)
-		{
-			verdict = block_route(client);
-			if (verdict == ROUTE_INCOMPLETE)
-				break;
-			release_held(client);
-			if (verdict == ROUTE_NONE)
-				pool_request(client, client->pool);
-			continue;
-		}
-		if (client->routed.sent || waits_for_cancel(client))
-			break;
-		if (client->backend->state != BACKEND_LENT || client->backend->answers.checking)
-			break;
-		verdict = block_next(client, &message);
-		if (verdict == ROUTE_TAKEN)
-		{
-			release_held(client);
-			continue;
-		}
-		if (verdict == ROUTE_INCOMPLETE)
-			break;
-		release_held(client);
-		if (!client_forward(client, &message))
-			break;
-		block_passed(client, message.type);
-	}
+	do
+		step = process_next(client);
+	while (step == STEP_TAKEN);
 	if (client->state != CLIENT_CLOSED)
-		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
-					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->backend->answers.checking ||
-					  client->routed.sent ||
-					  waits_for_cancel(client) || block_waits(client) || stream_is_full(&client->backend->stream)));
+		stream_pause(&client->stream, step == STEP_WAIT && queue_length(&client->stream.in) >= STREAM_HIGH_WATER);
 }
 
 /*
@@ -585,13 +590,10 @@ client_drained(Stream *stream)
 	}
 }
 
-/* Cancels what the client does now, or waits to do. */
-static void
-cancel_client(Client *client)
+void
+client_cancel_session(Client *client)
 {
-	if (client_is_routed(client))
-		turn_cancel(client);
-	else if (client->backend != NULL && client->backend->state == BACKEND_LENT && block_tells(client))
+	if (client->backend != NULL && client->backend->state == BACKEND_LENT && !client->deaf)
 		cancel_send(client->backend);
 	else
 		client->cancelled = client->state == CLIENT_WAITING || client->backend != NULL;
@@ -621,7 +623,7 @@ client_cancel(int32 pid, const CancelKey *key, bool passed)
 	if (client == NULL || (!passed && client->who.cancel_key.len != key->len) ||
 		timingsafe_bcmp(client->who.cancel_key.bytes, key->bytes, key->len) != 0)
 		return false;
-	cancel_client(client);
+	client->policy->cancelled(client);
 	return true;
 }
 
@@ -635,7 +637,7 @@ client_obey(int number, ClientOrder order)
 	switch (order)
 	{
 		case ORDER_CANCEL:
-			cancel_client(client);
+			client->policy->cancelled(client);
 			break;
 		case ORDER_TERMINATE:
 			client_fail_text(client, ERRCODE_ADMIN_SHUTDOWN, "terminating connection due to administrator command");
@@ -646,5 +648,14 @@ client_obey(int number, ClientOrder order)
 void
 client_show_idle(Client *client)
 {
-	board_client_show(client->board, 0, client->block != NULL ? CLIENT_SHOWN_IN_BLOCK : CLIENT_SHOWN_IDLE, stream_now);
+	board_client_show(client->board, 0, client->policy->in_block ? CLIENT_SHOWN_IN_BLOCK : CLIENT_SHOWN_IDLE, stream_now);
+}
+
+void
+client_show_active(Client *client)
+{
+	const Backend *backend = client->backend;
+	int			pid = backend != NULL && backend->board != NULL ? (int) pg_ntoh32(backend->pid) : 0;
+
+	board_client_show(client->board, pid, CLIENT_SHOWN_ACTIVE, stream_now);
 }

@@ -253,6 +253,14 @@ ensure_text(Backend *backend, PreparedText *text)
 	send_parse(backend, text);
 }
 
+/* A message to the session is about to be sent, perhaps behind a BEGIN. */
+static void
+begin_sending(Client *client)
+{
+	if (client->policy->begin != NULL)
+		client->policy->begin(client);
+}
+
 /* Starts passing a message on. */
 static void
 begin_passing(Client *client, const Message *message)
@@ -266,7 +274,7 @@ begin_passing(Client *client, const Message *message)
 static bool
 forward_damaged(Client *client, const Message *message)
 {
-	block_begin(client);
+	begin_sending(client);
 	expect_push(client->backend, message->type, READER_CLIENT);
 	begin_passing(client, message);
 	return true;
@@ -293,9 +301,9 @@ columns_are_asked(Client *client, PreparedText *text)
 {
 	Backend    *backend = client->backend;
 
-	if (text->columns == 0 || backend->pool->address.len > 0 || backend->answers.skipping ||
+	if (text->columns == 0 || backend_is_remote(backend) || backend->answers.skipping ||
 		backend_text_state(backend, text) != TEXT_UNKNOWN ||
-		!(prepared_text_is_old(text) || (backend->transaction != TRANSACTION_NONE && !block_is_clean(client))))
+		!(prepared_text_is_old(text) || (backend->transaction != TRANSACTION_NONE && !client->clean)))
 		return false;
 	ensure_text(backend, text);
 	send_columns_question(backend, text);
@@ -315,12 +323,12 @@ text_of_parse(Client *client, const char *parse, size_t len, bool *private)
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
-	if (!*private && (client_is_routed(client) || block_is_clean(client) || (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL)))
+	if (!*private && (backend_is_remote(backend) || client->clean || (backend->transaction == TRANSACTION_NONE && expect_head(backend) == NULL)))
 	{
 		PreparedText *text = client_text(client, 0, parse, len);
 
 		/* a Parse that has not been answered may be skipped */
-		if (client_is_routed(client) || backend_text_state(backend, text) != TEXT_SENT)
+		if (backend_is_remote(backend) || backend_text_state(backend, text) != TEXT_SENT)
 			return text;
 		prepared_text_release(text);
 	}
@@ -349,7 +357,7 @@ forward_parse(Client *client, const Message *message)
 	len = message->len - (body - name);
 
 	/* a client's names of statements don't mean what another's do */
-	private = !client_is_routed(client) && text_names_statements(body, strlen(body));
+	private = !backend_is_remote(backend) && text_names_statements(body, strlen(body));
 	if (private && !statement_names_tell(client, body, NULL))
 		return false;
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->input.in_copy && expect_head(backend) != NULL)
@@ -474,7 +482,7 @@ forward_bind(Client *client, const Message *message)
 		note_bound(backend, text);
 	if (text == NULL)
 	{
-		block_begin(client);
+		begin_sending(client);
 		if (statement[0] == '\0')
 			drop_unnamed(backend);
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
@@ -486,7 +494,7 @@ forward_bind(Client *client, const Message *message)
 		backend_prepare(backend, text);
 		return false;
 	}
-	block_begin(client);
+	begin_sending(client);
 	if (text->names_statements && !statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
 	if (text == backend->statements.unnamed)
@@ -506,12 +514,6 @@ forward_bind(Client *client, const Message *message)
 		return is_outdated(client, text, statement);
 	}
 	ensure_text(backend, text);
-	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
-	{
-		route_asks(text);
-		prepared_text_hold(text);
-		backend->asking = text;
-	}
 	expect_push(backend, EXPECT_BIND, READER_CLIENT)->unnamed = statement[0] == '\0';
 	prepared_text_name(text, name);
 	client->input.pass_left = message->len - names_len;
@@ -548,7 +550,7 @@ forward_named(Client *client, const Message *message)
 		backend_prepare(backend, text);
 		return false;
 	}
-	block_begin(client);
+	begin_sending(client);
 	if (text != NULL && message->type == PqMsg_Describe && text->names_statements &&
 		!statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
@@ -603,7 +605,7 @@ forward_execute(Client *client, const Message *message)
 	Backend    *backend = client->backend;
 	const PreparedText *text = backend->statements.bound;
 
-	if (text == NULL || !text->names_statements || backend->answers.skipping || backend->pool->address.len > 0)
+	if (text == NULL || !text->names_statements || backend->answers.skipping || backend_is_remote(backend))
 	{
 		expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
 		begin_passing(client, message);
@@ -656,20 +658,17 @@ forward_query(Client *client, const Message *message)
 	Expect	   *expect;
 
 	/* what names statements is told to the session first */
-	if (is_short_query(message) && !client_is_routed(client) && text_names_statements(message->payload, message->len - 1) &&
+	if (is_short_query(message) && !backend_is_remote(backend) && text_names_statements(message->payload, message->len - 1) &&
 		!statement_names_tell(client, message->payload, NULL))
 		return false;
-	route_ask_by_query(client, message);
 	expect = expect_push(backend, EXPECT_QUERY, READER_CLIENT);
 	if (message->type == PqMsg_Query)
 	{
 		note_query(client, expect);
-		backend->answers.checking = is_short_query(message) && !client_is_routed(client) && !backend->answers.skipping &&
+		backend->answers.checking = is_short_query(message) && !backend_is_remote(backend) && !backend->answers.skipping &&
 			text_drops_statements(message->payload, message->len - 1);
 	}
 	begin_passing(client, message);
-	if (client_is_routed(client))
-		turn_sent(client);
 	return true;
 }
 
@@ -689,7 +688,7 @@ client_forward(Client *client, const Message *message)
 	if (message->type == PqMsg_Query && message->len <= MAX_EXAMINED && !message_is_whole(message))
 		return false;
 	if (begins_block(message->type))
-		block_begin(client);
+		begin_sending(client);
 	switch (message->type)
 	{
 		case PqMsg_Parse:
@@ -718,8 +717,6 @@ client_forward(Client *client, const Message *message)
 		case PqMsg_Sync:
 			expect_push(backend, EXPECT_SYNC, READER_CLIENT);
 			begin_passing(client, message);
-			if (client_is_routed(client))
-				turn_sent(client);
 			break;
 		case PqMsg_CopyDone:
 		case PqMsg_CopyFail:
@@ -738,7 +735,7 @@ client_forward(Client *client, const Message *message)
 	}
 
 	/* for another node's session, answer.c does it when it is their turn */
-	if (done && backend->pool->address.len == 0)
+	if (done && !backend_is_remote(backend))
 		expect_settle(backend);
 	return done;
 }

@@ -68,6 +68,13 @@ message_reader(const ByteQueue *in)
 	return (MessageReader) {in->data + in->start, in->data + in->end};
 }
 
+/* Whether it is the last of what a client sends to get ReadyForQuery. */
+static inline bool
+message_ends_unit(char type)
+{
+	return type == PqMsg_Query || type == PqMsg_Sync || type == PqMsg_FunctionCall;
+}
+
 /*
  * The message at the start of a buffer; false if its head has not arrived.
  */

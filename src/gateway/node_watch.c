@@ -229,7 +229,7 @@ node_watch_tick(void)
 	{
 		Pool	   *pool = dlist_container(Pool, link, iter.cur);
 
-		if (pool->address.len > 0)
+		if (pool_is_remote(pool))
 			watch_pool(pool);
 	}
 	dlist_foreach_modify(iter, &node_probes)

@@ -129,7 +129,7 @@ pool_leave(Pool *pool)
 static Backend *
 choose_backend(Pool *pool, const Client *client)
 {
-	Backend    *first = client_is_routed(client) ? turn_find(pool, client, SHORT_WAIT) : NULL;
+	Backend    *first = pool_is_remote(pool) ? turn_find(pool, client, SHORT_WAIT) : NULL;
 	int			looked = 0;
 	dlist_iter	iter;
 
@@ -147,17 +147,34 @@ choose_backend(Pool *pool, const Client *client)
 		if (++looked >= LOOK_AT)
 			break;
 	}
-	return first == NULL && client_is_routed(client) ? turn_find(pool, client, LONG_WAIT) : first;
+	return first == NULL && pool_is_remote(pool) ? turn_find(pool, client, LONG_WAIT) : first;
 }
 
 static void
 lend_backend(Backend *backend, Client *client)
 {
-	turn_prepare(client);
 	if (backend->state == BACKEND_IDLE)
 		backend_lend(backend, client);
 	else
 		turn_join(backend, client);
+}
+
+int
+pool_blocks(const Pool *pool, bool waiting)
+{
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &pool->backends)
+	{
+		const Backend *backend = dlist_container(Backend, link, iter.cur);
+
+		count += backend->client != NULL && backend->client->policy->in_block;
+	}
+	if (waiting)
+		dlist_foreach(iter, (dlist_head *) &pool->queue)
+			count += dlist_container(Client, state_link, iter.cur)->policy->in_block;
+	return count;
 }
 
 /* Opens sessions for waiting clients, if there is room. */
@@ -171,7 +188,7 @@ open_for_queue(Pool *pool)
 		if (++waiting > pool->nopening)
 			break;
 	if (waiting > pool->nopening &&
-		pool->nbackends < (pool->address.len > 0 ? gateway_node_pool_size + block_count(pool, false) : gateway_pool_size))
+		pool->nbackends < (pool_is_remote(pool) ? gateway_node_pool_size + pool_blocks(pool, false) : gateway_pool_size))
 		backend_open(pool);
 }
 
@@ -240,7 +257,7 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 		client_fail_message(dlist_head_element(Client, state_link, &pool->greeted), payload, len);
 
 	/* statements run on this server instead */
-	if (pool->address.len > 0)
+	if (pool_is_remote(pool))
 	{
 		pool->failed = stream_now;
 		while (!dlist_is_empty(&pool->queue))
@@ -278,7 +295,7 @@ end_waiting(Pool *pool)
 static int
 kept_sessions(const Pool *pool)
 {
-	return pool->nclients > 0 && pool->address.len == 0 ? Min(gateway_min_pool_size, gateway_pool_size) : 0;
+	return pool->nclients > 0 && !pool_is_remote(pool) ? Min(gateway_min_pool_size, gateway_pool_size) : 0;
 }
 
 /*
@@ -337,7 +354,7 @@ release_database(Oid database)
 	{
 		Pool	   *pool = dlist_container(Pool, link, iter.cur);
 
-		while (pool->database_id == database && pool->nclients == 0 && pool->address.len == 0 && !dlist_is_empty(&pool->idle))
+		while (pool->database_id == database && pool->nclients == 0 && !pool_is_remote(pool) && !dlist_is_empty(&pool->idle))
 			backend_close(dlist_head_element(Backend, idle_link, &pool->idle));
 	}
 }
@@ -367,7 +384,7 @@ static void
 serve_stray_cancel(Pool *pool)
 {
 	cancel_pass_on(pool);
-	if (pool->address.len == 0 && pool->nopening == 0 && pool->nbackends <= gateway_pool_size &&
+	if (!pool_is_remote(pool) && pool->nopening == 0 && pool->nbackends <= gateway_pool_size &&
 		dlist_is_empty(&pool->idle))
 		backend_open(pool);
 }

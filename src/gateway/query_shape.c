@@ -19,7 +19,7 @@
 
 #include "lib/stringinfo.h"
 
-#include "gateway/session.h"
+#include "gateway/policy.h"
 
 static bool
 is_name_char(char c)

@@ -27,6 +27,7 @@
 #include "compat/client_protocol.h"
 #include "gateway/gateway_port.h"
 #include "gateway/gateway_stats.h"
+#include "gateway/policy.h"
 #include "gateway/process.h"
 #include "gateway/relay.h"
 #include "gateway/session.h"
@@ -203,6 +204,7 @@ relay_main(const GatewayStart *start)
 
 	/* hashes that are computed are stored there */
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "citus gateway");
+	client_first_policy = &policy_direct;
 	open_listeners();
 	tunnel_init();
 	stream_loop(&stop_relay, &relay_handler);

@@ -33,7 +33,8 @@
 #include "utils/memutils.h"
 
 #include "gateway/gateway_stats.h"
-#include "gateway/session.h"
+#include "gateway/policy.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 
 #define MAX_SEGMENT (64 * 1024)
@@ -69,25 +70,7 @@ route_is_current(const PreparedText *text)
 		text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl);
 }
 
-bool
-route_is_wanted(const PreparedText *text)
-{
-	return gateway_node_pool_size > 0 && !text->asked && text->uses > 1 && !route_is_current(text);
-}
-
-void
-route_asks(PreparedText *text)
-{
-	uint64		ddl = pg_atomic_read_u64(&gateway_board->ddl);
-
-	route_free(text);
-	text->asked = true;
-	if (text->route_ddl != ddl)
-		text->route_since = 0;
-	text->route_ddl = ddl;
-}
-
-void
+static void
 route_free(PreparedText *text)
 {
 	if (text->route != NULL)
@@ -146,7 +129,11 @@ route_refused(PreparedText *text)
 	text->anywhere = false;
 }
 
-void
+/*
+ * Stores a session's answer; NULL: there is no route.  query: of a shape, the
+ * query by which it was requested.
+ */
+static void
 route_learn(PreparedText *text, const char *described, const char *query)
 {
 	Route	   *route;
@@ -458,33 +445,81 @@ route_forget_shape(Client *client)
 	client->shape = NULL;
 }
 
-void
-route_ask_by_query(Client *client, const Message *query)
+/* Whose route a session is asked for. */
+typedef struct RouteQuestion
 {
-	Backend    *backend = client->backend;
-	QueryShape	shape;
-	PreparedText *text;
+	PreparedText *text;			/* a reference */
+	char	   *query;			/* if that is a shape: a query of it */
+} RouteQuestion;
 
-	if (client->shape == NULL)
+static void
+route_answered(void *about, const char *answer)
+{
+	RouteQuestion *question = about;
+
+	question->text->asked = false;
+	route_learn(question->text, answer, question->query);
+	prepared_text_release(question->text);
+	if (question->query != NULL)
+		pfree(question->query);
+	pfree(question);
+}
+
+/* Whether the text's route must be requested. */
+static bool
+route_is_wanted(const PreparedText *text)
+{
+	return gateway_node_pool_size > 0 && !text->asked && text->uses > 1 && !route_is_current(text);
+}
+
+/*
+ * Has the backend asked for the route of a text that it has prepared, or of a
+ * query.
+ */
+static void
+ask_for_route(Backend *backend, PreparedText *text, const char *query)
+{
+	uint64		ddl = pg_atomic_read_u64(&gateway_board->ddl);
+	RouteQuestion *question;
+	char		name[PREPARED_NAME_SIZE];
+	char	   *call;
+
+	if (backend->question.query != NULL || backend_is_remote(backend) || !route_is_wanted(text))
+		return;
+	route_free(text);
+	text->asked = true;
+	if (text->route_ddl != ddl)
+		text->route_since = 0;
+	text->route_ddl = ddl;
+	question = gateway_alloc(sizeof(RouteQuestion));
+	question->text = text;
+	prepared_text_hold(text);
+	if (query != NULL)
+		question->query = gateway_strdup(query);
+	prepared_text_name(text, name);
+	call = query != NULL ? node_call(NODE_gateway_query_route, node_text(query)) : node_call(NODE_gateway_route, node_text(name));
+	backend->question = (BackendQuestion) {gateway_strdup(call), route_answered, question};
+}
+
+void
+route_ask(Client *client, const Message *message)
+{
+	PreparedText *bound = client->backend->statements.bound;
+	PreparedText *text;
+	QueryShape	shape;
+
+	if (message->type == PqMsg_Bind && bound != NULL && backend_text_state(client->backend, bound) != TEXT_UNKNOWN)
+		ask_for_route(client->backend, bound, NULL);
+	if (message->type != PqMsg_Query || client->shape == NULL)
 		return;
 
 	/* another query may have replaced it in between */
-	text = message_is_string(query) ? query_shape_get(client, query->payload, &shape) : NULL;
-	if (text != client->shape)
-		route_forget_shape(client);
+	text = message_is_string(message) ? query_shape_get(client, message->payload, &shape) : NULL;
+	if (text != NULL && text == client->shape)
+		ask_for_route(client->backend, text, message->payload);
 	if (text != NULL)
 		prepared_text_release(text);
-	if (client->shape == NULL)
-		return;
-	if (backend->asking != NULL || client->shape->asked || backend->pool->address.len > 0)
-		prepared_text_release(client->shape);
-	else
-	{
-		route_asks(client->shape);
-		backend->asking = client->shape;
-		backend->asking_query = gateway_strdup(query->payload);
-	}
-	client->shape = NULL;
+	route_forget_shape(client);
 }
 
 /* The server for a query, as server_of_values. */
@@ -506,18 +541,21 @@ server_of_query(PreparedText *text, const QueryShape *shape, UnroutedReason *why
 	return server_of_hash(text->route, hash);
 }
 
-RouteVerdict
+NextStep
 route_none(UnroutedReason why)
 {
 	gateway_stats->unrouted[why]++;
-	return ROUTE_NONE;
+	return STEP_PASS;
 }
 
 static void
 take_route(Client *client, PreparedText *text, Pool *pool)
 {
+	client_change_policy(client, &policy_routed);
 	client->routed.text = text;
 	prepared_text_hold(text);
+	client->routed.copy = MemoryContextAlloc(gateway_context, client->routed.len);
+	memcpy(client->routed.copy, message_reader(&client->stream.in).next, client->routed.len);
 	client->routed.alone |= text->alone_until > stream_now || client->routed.len > MAX_SHARED;
 	pool_request(client, pool);
 }
@@ -547,7 +585,7 @@ send_to_node(Client *client, PreparedText *text, const ServerAddress *server, co
 }
 
 /* The same for a query of the simple protocol. */
-static RouteVerdict
+static NextStep
 route_query(Client *client, const Message *query)
 {
 	const ServerAddress *server;
@@ -558,7 +596,7 @@ route_query(Client *client, const Message *query)
 	if (query->len >= MAX_SHARED)
 		return route_none(UNROUTED_FORM);
 	if (!message_is_whole(query))
-		return ROUTE_INCOMPLETE;
+		return STEP_MORE;
 	if (!message_is_string(query) || (text = query_shape_get(client, query->payload, &shape)) == NULL)
 		return route_none(UNROUTED_FORM);
 	server = server_of_query(text, &shape, &why);
@@ -567,7 +605,7 @@ route_query(Client *client, const Message *query)
 		if (send_to_node(client, text, server, query->payload + query->len))
 		{
 			prepared_text_release(text);
-			return ROUTE_TAKEN;
+			return STEP_TAKEN;
 		}
 		why = UNROUTED_UNREACHABLE;
 	}
@@ -575,7 +613,7 @@ route_query(Client *client, const Message *query)
 	return route_none(why);
 }
 
-RouteVerdict
+NextStep
 route_statement(Client *client)
 {
 	const ByteQueue *in = &client->stream.in;
@@ -583,14 +621,14 @@ route_statement(Client *client)
 	PreparedText *parsed = NULL;
 	const char *parsed_name = NULL;
 	const ServerAddress *server = NULL;
-	RouteVerdict verdict = ROUTE_NONE;
+	NextStep step = STEP_PASS;
 	PreparedText *text = NULL;
 	UnroutedReason why = UNROUTED_FORM;
 	bool		incomplete = false;
 	Message		message = {0};
 
 	if (gateway_node_pool_size == 0)
-		return ROUTE_NONE;
+		return STEP_PASS;
 	if (message_peek(in, &message) && message.type == PqMsg_Query)
 		return route_query(client, &message);
 	if ((message.type != PqMsg_Parse && message.type != PqMsg_Bind) || !message_read(&reader, &message))
@@ -608,15 +646,15 @@ route_statement(Client *client)
 	{
 		why = UNROUTED_FORM;
 		if (!is_one_statement(&reader, &incomplete))
-			verdict = incomplete && queue_length(in) < MAX_SEGMENT && client_holds(client) ? ROUTE_INCOMPLETE : ROUTE_NONE;
+			step = incomplete && queue_length(in) < MAX_SEGMENT && client_holds(client) ? STEP_MORE : STEP_PASS;
 		else if (send_to_node(client, text, server, reader.next))
-			verdict = ROUTE_TAKEN;
+			step = STEP_TAKEN;
 		else
 			why = UNROUTED_UNREACHABLE;
 	}
 	if (parsed != NULL)
 		prepared_text_release(parsed);
-	return verdict == ROUTE_NONE ? route_none(why) : verdict;
+	return step == STEP_PASS ? route_none(why) : step;
 }
 
 /* The statements of a unit that is inspected. */

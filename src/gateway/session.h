@@ -32,6 +32,7 @@ typedef struct Backend Backend;
 typedef struct Pool Pool;
 typedef struct LoginLink LoginLink;
 typedef struct Block Block;
+typedef struct ClientPolicy ClientPolicy;
 
 /*
  * A secret by which a client cancels its statement, as it is sent; longer than
@@ -71,7 +72,7 @@ typedef enum ExpectReader
 								 * afterwards the session is the client's */
 	READER_SETTING,				/* as before, but other commands follow */
 	READER_QUIET,				/* the gateway, which ignores errors */
-	READER_ROUTE,				/* the gateway: the route of backend->asking */
+	READER_QUESTION,			/* the gateway: backend->question */
 	READER_LOCAL,				/* nothing was sent: the gateway itself
 								 * answers, in order */
 	READER_DUPLICATE,			/* the client, as an error that its name is in
@@ -171,6 +172,56 @@ typedef struct RoutedStatement
 								 * NULL */
 } RoutedStatement;
 
+/* What becomes of a client's next message. */
+typedef enum NextStep
+{
+	STEP_PASS,					/* it is passed on, the ordinary way */
+	STEP_TAKEN,					/* it has been taken care of, or the client's
+								 * state has changed */
+	STEP_WAIT,					/* for something else to happen */
+	STEP_MORE,					/* for more of the client's input */
+} NextStep;
+
+/*
+ * How a client's messages get to a session, and its answers back: a row of the
+ * table in policy.c.  A function may be NULL where it is said so.
+ */
+struct ClientPolicy
+{
+	bool		in_block;		/* of an idle client: a transaction block */
+	const ClientPolicy *without_node;	/* follows when it has no session of
+										 * another node any more */
+
+	/*
+	 * The next message has begun, of a client without a session: STEP_PASS
+	 * gives it one of its pool.
+	 */
+	NextStep	(*choose) (Client *client);
+	/* The same, of one that has a session, which waits for nothing. */
+	NextStep	(*next) (Client *client, const Message *message);
+	/* A message is about to be sent, perhaps behind another; or NULL. */
+	void		(*begin) (Client *client);
+	/* That message has been passed on, or begun to be. */
+	void		(*passed) (Client *client, const Message *message);
+
+	/*
+	 * Notes an answer, or its head, beginning with the type, or a further
+	 * part of it ('\0'); whether the rest must be noted.  Or NULL.
+	 */
+	bool		(*note) (Client *client, char type, const void *data, size_t len);
+	/* A unit has been answered, by ReadyForQuery. */
+	void		(*answered) (Backend *backend);
+	/*
+	 * An error has come; whether the client gets no answer, since the
+	 * statement is sent to another session.  Or NULL.
+	 */
+	bool		(*refused) (Backend *backend, const Message *error);
+	/* A cancel request has come. */
+	void		(*cancelled) (Client *client);
+	/* The client has gone. */
+	void		(*closed) (Client *client);
+};
+
 struct Client
 {
 	Stream		stream;			/* first, so that a handler finds the client */
@@ -181,6 +232,7 @@ struct Client
 	dlist_node	state_link;		/* of the list of its state */
 	dlist_node	ready_link;		/* of the clients that the loop runs next */
 	bool		ready;			/* it is one of them */
+	const ClientPolicy *policy;
 	ClientIdentity who;
 	LoginLink  *login;
 	struct Tunnel *tunnel;		/* it comes through (tunnel.c), or NULL */
@@ -198,6 +250,9 @@ struct Client
 	ClientInput input;
 	bool		cancelled;		/* a statement, routed or waiting for a
 								 * session, is to be cancelled */
+	bool		deaf;			/* what its backend answers isn't for it */
+	bool		clean;			/* its transaction block has done nothing that
+								 * could change what texts mean */
 	RoutedStatement routed;
 	Block	   *block;			/* the transaction block that it is in, if the
 								 * gateway follows it; or NULL (block.c) */
@@ -214,7 +269,7 @@ typedef enum SessionState
 	BACKEND_RESTORING,			/* makes its session its client's; lent
 								 * already */
 	BACKEND_LENT,
-	BACKEND_ASKING,				/* for a route */
+	BACKEND_ASKING,				/* runs a query of the gateway's */
 	BACKEND_CLOSED,
 } SessionState;
 
@@ -261,6 +316,18 @@ typedef struct BackendStatements
 	uint64		told_text;		/* id of the text for which; 0: of a query */
 	uint32		told_version;	/* the client's names_version then */
 } BackendStatements;
+
+/*
+ * A question to the session, which is asked when its client has given it back:
+ * a query of one row with one column.
+ */
+typedef struct BackendQuestion
+{
+	char	   *query;			/* NULL: there is none */
+	/* described: NULL if there is no answer */
+	void		(*answered) (void *about, const char *answer);
+	void	   *about;
+} BackendQuestion;
 
 /* How many clients' statements are sent behind one that runs. */
 #define MAX_LINE 31
@@ -311,9 +378,7 @@ struct Backend
 	BackendAnswers answers;
 	BackendStatements statements;
 	BackendTurns turns;
-	PreparedText *asking;		/* whose route is requested when the backend is
-								 * returned; a reference */
-	char	   *asking_query;	/* if that is a shape: a query of it */
+	BackendQuestion question;
 };
 
 /*
@@ -350,10 +415,17 @@ struct Pool
 	int64		renewed;		/* when a session was closed for its age */
 };
 
+/* Whether the sessions are another node's. */
 static inline bool
-client_is_routed(const Client *client)
+pool_is_remote(const Pool *pool)
 {
-	return client->routed.text != NULL;
+	return pool->address.len > 0;
+}
+
+static inline bool
+backend_is_remote(const Backend *backend)
+{
+	return pool_is_remote(backend->pool);
 }
 
 /*
@@ -365,6 +437,7 @@ extern dlist_head gateway_pools;
 extern dlist_head login_queue;
 extern int	ngateway_clients;
 extern void client_change_state(Client *client, ClientState state);
+extern void client_change_policy(Client *client, const ClientPolicy *policy);
 extern void backend_change_state(Backend *backend, SessionState state);
 /*
  * The backend serves the client: now, or if it has others, behind them.  Its
@@ -414,8 +487,18 @@ extern void client_greet(Client *client);
 extern bool client_cancel(int32 pid, const CancelKey *key, bool passed);
 /* A session of this server has ordered it. */
 extern void client_obey(int number, ClientOrder order);
-/* It has nothing to do, in a transaction block or not. */
+/* Shows on the board that it has nothing to do, or that it has. */
 extern void client_show_idle(Client *client);
+extern void client_show_active(Client *client);
+/* That of new clients. */
+extern const ClientPolicy *client_first_policy;
+/*
+ * Whether the client has received its answer, but a cancel request may still
+ * interrupt the session: it must not hit the client's next statement.
+ */
+extern bool client_waits_for_cancel(const Client *client);
+/* Cancels what its session runs, or what it waits for a session for. */
+extern void client_cancel_session(Client *client);
 
 /* client_message.c: Parse, under our name, or any other */
 extern void send_parse(Backend *backend, const PreparedText *text);
@@ -464,8 +547,8 @@ extern void backend_abandon(Backend *backend, Client *client);
 extern void backend_continue(Backend *backend);
 /* The session has ended, or violated the protocol. */
 extern void backend_lose(Backend *backend, const ErrorData *error);
-/* The route of backend->asking; NULL: it has none. */
-extern void backend_route_told(Backend *backend, const char *described);
+/* backend->question has been answered, or will not be (NULL). */
+extern void backend_question_answered(Backend *backend, const char *answer);
 /* Its session is its client's now. */
 extern void backend_restored(Backend *backend);
 /* Answers a server's Authentication message, given its payload. */
@@ -488,6 +571,9 @@ extern void backend_forget_texts(Backend *backend);
  * isn't NULL.
  */
 extern void backend_note_unnamed(Backend *backend, PreparedText *text);
+
+/* All has been answered, for backend->client, or for one that has gone. */
+extern void session_done(Backend *backend);
 
 /* answer.c: messages of backends; value is that of GATEWAY_STATE_SETTING */
 extern void answer_state(Backend *backend, const char *value);
@@ -512,6 +598,8 @@ extern bool pool_works(const Pool *pool);
  */
 extern void pool_request(Client *client, Pool *pool);
 extern void pool_request_greeting(Client *client);
+/* How many of its sessions are in blocks, or waited for by such. */
+extern int	pool_blocks(const Pool *pool, bool waiting);
 /* Whether a backend that is idle is to be closed for its age. */
 extern bool pool_renews(Pool *pool, const Backend *backend);
 /*
@@ -537,10 +625,6 @@ extern void pool_tick(void);
  * no more than limit; or NULL.
  */
 extern Backend *turn_find(Pool *pool, const Client *client, int64 limit);
-/*
- * Keeps a copy of the statement that the client is going to send, if need be.
- */
-extern void turn_prepare(Client *client);
 /* Lends the backend to the client as well. */
 extern void turn_join(Backend *backend, Client *client);
 /* The client's statement has been sent. */
@@ -552,15 +636,14 @@ extern void turn_sent(Client *client);
 extern bool turn_may_answer(Backend *backend);
 /*
  * Whether an error means that the other node doesn't know a table of the
- * statement; then the client gets no answer, and the statement runs on this
- * server.
+ * client's statement, of which nothing has been answered.
  */
-extern bool turn_refused(Backend *backend, const Message *error);
+extern bool turn_is_refused(Backend *backend, const Message *error);
 /* The statement of backend->client has been answered. */
 extern void turn_end(Backend *backend);
 /* The client has gone; false if the backend does nothing for others. */
 extern bool turn_leave(Backend *backend, Client *client);
-/* Cancels its routed statement, now or when it runs, and no other. */
+/* Cancels its statement on the node, now or when it runs, and no other. */
 extern void turn_cancel(Client *client);
 /* Drops the client's statement, which the backend need not answer. */
 extern void turn_forget(Client *client);
@@ -637,134 +720,5 @@ extern bool statement_names_tell(Client *client, const char *sql, const Prepared
 /* Has an idle session drop them; it is idle again after ReadyForQuery. */
 extern void statement_names_forget(Backend *backend);
 extern void statement_names_free(Backend *backend);
-
-/* block.c: transaction blocks on another node's session */
-/*
- * Routes the start or the next unit of a block, for a client without a
- * backend; calls route_statement for everything else.
- */
-typedef enum RouteVerdict
-{
-	ROUTE_NONE,					/* the ordinary way */
-	ROUTE_INCOMPLETE,			/* the deciding message has not arrived yet */
-	ROUTE_TAKEN,				/* it has been taken care of, or a backend has
-								 * been requested */
-} RouteVerdict;
-
-extern RouteVerdict block_route(Client *client);
-/*
- * The client has a backend, and its next message has begun: ROUTE_INCOMPLETE
- * if it must wait, ROUTE_TAKEN if the client's state has changed, else it must
- * be passed on.
- */
-extern RouteVerdict block_next(Client *client, const Message *message);
-/* Whether nothing of the client's is passed on before it has been answered. */
-extern bool block_waits(const Client *client);
-/* That message has been passed on. */
-extern void block_passed(Client *client, char type);
-/* Sends the BEGIN that the gateway has answered, if it has not been sent. */
-extern void block_begin(Client *client);
-/* Whether all that the block has done so far means the same on every node. */
-extern bool block_is_clean(const Client *client);
-/* Whether the client is to get what its backend answers now. */
-extern bool block_tells(const Client *client);
-/*
- * Adds an answer, or its head, beginning with the type, or a further part of
- * it, to the hash.  Returns whether the rest must be added.
- */
-extern bool block_note(Client *client, char type, const void *data, size_t len);
-/*
- * A unit has been answered; false if the client goes on in its block, or has
- * been closed.
- */
-extern bool block_answered(Backend *backend);
-/*
- * The node doesn't know a table of the client's statement; returns whether the
- * block will move.
- */
-extern bool block_refused(Client *client);
-/* A cancel request; whether there is a statement that it is for. */
-extern bool block_may_cancel(const Client *client);
-extern void block_forget(Client *client);
-/* How many of a node's sessions are in blocks, or waited for by such. */
-extern int	block_count(const Pool *pool, bool waiting);
-
-/* query_shape.c */
-#define MAX_LITERALS 32
-
-typedef struct QueryLiteral
-{
-	int			offset;			/* in the text */
-	const char *value;
-	int			len;
-} QueryLiteral;
-
-typedef struct QueryShape
-{
-	StringInfoData text;
-	int			nliterals;
-	QueryLiteral literals[MAX_LITERALS];
-} QueryShape;
-
-/*
- * A reference to the text for all queries of a query's shape; NULL: it has no
- * shape.
- */
-extern PreparedText *query_shape_get(const Client *client, const char *text, QueryShape *shape);
-/* The number of the literal at an offset; -1: there is none. */
-extern int	query_literal_number(const char *text, int offset);
-
-/* route.c */
-/* What a client sends up to a Sync, or a query of the simple protocol. */
-typedef struct Unit
-{
-	size_t		len;			/* bytes; 0: it isn't all there */
-	bool		anywhere;		/* everything in it means the same on every
-								 * node */
-	bool		begins;			/* a transaction block */
-	bool		ends;			/* one */
-	bool		may_end;		/* one that has failed, perhaps */
-	bool		only_parses;	/* a text that is known */
-	const char *begin;			/* its text, if the unit is nothing else; or
-								 * NULL */
-	PreparedText *decider;		/* whose route decides, a reference; or NULL */
-	const ServerAddress *server;	/* the server of its route; NULL: this
-									 * node */
-	UnroutedReason why;			/* there is no decider */
-} Unit;
-
-/*
- * Inspects the unit that has begun; false if it isn't complete and more will
- * come. unit_free is to be called in any case.
- */
-extern bool unit_scan(Client *client, Unit *unit);
-extern void unit_free(Unit *unit);
-/* Calls report for each message of some units. */
-extern void unit_walk(const char *data, size_t len, void (*report) (Client *, const Message *), Client *client);
-/*
- * The client, without a backend, has sent the start of a statement: requests a
- * session of the node that has its rows, if known.
- */
-extern RouteVerdict route_statement(Client *client);
-/* The statement isn't routed; counts why. */
-extern RouteVerdict route_none(UnroutedReason why);
-/* Its query's route is not to be asked for. */
-extern void route_forget_shape(Client *client);
-/*
- * The client's query goes to its own session, which may be asked for a route.
- */
-extern void route_ask_by_query(Client *client, const Message *query);
-/* Whether the text's route must be requested. */
-extern bool route_is_wanted(const PreparedText *text);
-/* A session is about to be asked for it. */
-extern void route_asks(PreparedText *text);
-/*
- * Stores a session's answer; NULL: there is no route.  query: of a shape, the
- * query by which it was requested.
- */
-extern void route_learn(PreparedText *text, const char *described, const char *query);
-extern void route_free(PreparedText *text);
-/* A session of another node could not run the text. */
-extern void route_refused(PreparedText *text);
 
 #endif							/* CITUS_GATEWAY_SESSION_H */

@@ -123,7 +123,7 @@ statement_names_tell(Client *client, const char *sql, const PreparedText *text)
 	List	   *meant;
 	ListCell   *cell;
 
-	if (backend->pool->address.len > 0 || client->input.in_copy || backend->answers.skipping || backend->transaction == TRANSACTION_FAILED ||
+	if (backend_is_remote(backend) || client->input.in_copy || backend->answers.skipping || backend->transaction == TRANSACTION_FAILED ||
 		(text != NULL && backend->statements.told_text == text->id && backend->statements.told_version == client->names_version))
 		return true;
 	meant = meant_names(client, sql);

@@ -76,15 +76,18 @@ client_change_state(Client *client, ClientState state)
 	if (state == CLIENT_IDLE)
 		client_show_idle(client);
 	else if (state == CLIENT_WAITING)
-		board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
+		client_show_active(client);
 	else if (state == CLIENT_ACTIVE)
 	{
-		const Backend *backend = client->backend;
-
 		gateway_stats_waited(waited);
-		board_client_show(client->board, backend->board != NULL ? (int) pg_ntoh32(backend->pid) : 0, CLIENT_SHOWN_ACTIVE,
-						  stream_now);
+		client_show_active(client);
 	}
+}
+
+void
+client_change_policy(Client *client, const ClientPolicy *policy)
+{
+	client->policy = policy;
 }
 
 static bool

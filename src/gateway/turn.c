@@ -99,17 +99,6 @@ turn_join(Backend *backend, Client *client)
 	gateway_stats->pipelined++;
 }
 
-void
-turn_prepare(Client *client)
-{
-	const ByteQueue *in = &client->stream.in;
-
-	if (!client_is_routed(client) || client->block != NULL)
-		return;
-	client->routed.copy = MemoryContextAlloc(gateway_context, client->routed.len);
-	memcpy(client->routed.copy, in->data + in->start, client->routed.len);
-}
-
 /* Cancels the statement that runs now. */
 static void
 cancel_turn(Backend *backend)
@@ -135,13 +124,14 @@ turn_sent(Client *client)
 void
 turn_forget(Client *client)
 {
-	if (!client_is_routed(client))
+	if (client->routed.text == NULL)
 		return;
 	prepared_text_release(client->routed.text);
 	if (client->routed.copy != NULL)
 		pfree(client->routed.copy);
 	memset(&client->routed, 0, sizeof(client->routed));
 	client->cancelled = false;
+	client_change_policy(client, client->policy->without_node);
 }
 
 void
@@ -166,8 +156,6 @@ turn_again(Client *client)
 void
 turn_cancel(Client *client)
 {
-	if (!block_may_cancel(client))
-		return;
 	client->cancelled = true;
 	if (client->routed.sent && client == client->backend->client)
 		cancel_turn(client->backend);
@@ -262,7 +250,8 @@ turn_may_answer(Backend *backend)
 	Client	   *client = backend->client;
 	bool		cancelled;
 
-	if (!backend->turns.cancelling || backend->turns.bytes > 0 || client == NULL || !client->routed.sent || client->block != NULL)
+	if (!backend->turns.cancelling || backend->turns.bytes > 0 || client == NULL || !client->routed.sent ||
+		client->routed.copy == NULL)
 		return true;
 	if (!answer_is_whole(in, &cancelled))
 		return queue_length(in) >= STREAM_HIGH_WATER || backend->stream.ended;
@@ -274,24 +263,16 @@ turn_may_answer(Backend *backend)
 }
 
 bool
-turn_refused(Backend *backend, const Message *error)
+turn_is_refused(Backend *backend, const Message *error)
 {
 	static const char *const classes[] = {"42", "3F", "0A", "26"};
-	Client	   *client = backend->client;
 	const char *code = error_field(error, PG_DIAG_SQLSTATE);
 
-	if (client == NULL || !client->routed.sent || backend->turns.bytes > 0 || code == NULL)
+	if (!backend->client->routed.sent || backend->turns.bytes > 0 || code == NULL)
 		return false;
 	for (int i = 0; i < lengthof(classes); i++)
-	{
-		if (strncmp(code, classes[i], 2) != 0)
-			continue;
-		if (client->block != NULL)
-			return block_refused(client);
-		route_refused(client->routed.text);
-		turn_again(client);
-		return true;
-	}
+		if (strncmp(code, classes[i], 2) == 0)
+			return true;
 	return false;
 }
 
@@ -331,7 +312,7 @@ cancel_at_last(Backend *backend)
 	Client	   *client = backend->client;
 
 	if (client == NULL || !client->cancelled || backend->state != BACKEND_LENT || expect_head(backend) == NULL ||
-		!block_tells(client))
+		client->deaf)
 		return;
 	client->cancelled = false;
 	cancel_send(backend);
@@ -348,7 +329,7 @@ turn_tick(Pool *pool)
 		Client	   *client = backend->client;
 		bool		wanted = client != NULL && client->cancelled;
 
-		if (pool->address.len == 0)
+		if (!pool_is_remote(pool))
 		{
 			cancel_at_last(backend);
 			continue;
