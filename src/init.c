@@ -38,7 +38,7 @@
 #include "executor/read_ahead.h"
 #include "executor/reference_lock_rows.h"
 #include "global_index/global_index.h"
-#include "gateway/gateway.h"
+#include "gateway/server/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
 #include "executor/look_ahead_run.h"

@@ -13,9 +13,9 @@
 
 #include "utils/guc.h"
 
-#include "gateway/gateway.h"
-#include "gateway/gateway_stats.h"
-#include "gateway/tls.h"
+#include "gateway/server/gateway.h"
+#include "gateway/server/gateway_stats.h"
+#include "gateway/server/tls.h"
 #include "lib/shared_area.h"
 #include "remote/transport.h"
 

@@ -25,12 +25,13 @@
 #include "utils/resowner.h"
 
 #include "compat/client_protocol.h"
-#include "gateway/gateway_port.h"
-#include "gateway/gateway_stats.h"
-#include "gateway/policy.h"
-#include "gateway/process.h"
+#include "gateway/link/tunnel.h"
+#include "gateway/pooler/process.h"
+#include "gateway/pooler/session.h"
 #include "gateway/relay.h"
-#include "gateway/session.h"
+#include "gateway/routing/policy.h"
+#include "gateway/server/gateway_port.h"
+#include "gateway/server/gateway_stats.h"
 
 #define TICK_MS 100
 #define BACKLOG 1024

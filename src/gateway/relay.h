@@ -9,7 +9,7 @@
 #define CITUS_GATEWAY_RELAY_H
 
 #include "compat/noreturn.h"
-#include "gateway/process.h"
+#include "gateway/pooler/process.h"
 
 pg_noreturn extern void relay_main(const GatewayStart *start);
 

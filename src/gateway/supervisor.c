@@ -39,9 +39,9 @@
 #include "utils/ps_status.h"
 #include "utils/timestamp.h"
 
-#include "gateway/gateway.h"
-#include "gateway/gateway_port.h"
 #include "gateway/relay.h"
+#include "gateway/server/gateway.h"
+#include "gateway/server/gateway_port.h"
 
 /* A process that failed is not started again before this time has passed. */
 #define RESTART_MS 1000

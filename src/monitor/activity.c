@@ -149,7 +149,7 @@ get_process_argument(FunctionCallInfo fcinfo)
 /*
  * Calls a function that signals a process, given as SQL, on the node of the
  * process.  On this node, too, it is a statement, in which the gateway knows
- * the numbers of its clients (gateway/client_number.c).
+ * the numbers of its clients (gateway/server/client_number.c).
  */
 static bool
 signal_on_node(int32 groupid, const char *sql)

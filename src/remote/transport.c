@@ -6,8 +6,8 @@
  * With citus.transport = multiplexed, a connection to a node for which
  * pg_dist_poolinfo names a gateway leads to a Unix-domain socket of a gateway
  * process of this node, and from there, together with those of other sessions,
- * over one TCP connection to that gateway (gateway/tunnel.c).  An option in
- * the startup packet has the destination.  The host name is looked up here,
+ * over one TCP connection to that gateway (gateway/link/tunnel.c).  An option
+ * in the startup packet has the destination.  The host name is looked up here,
  * since the gateway can't wait for that.
  *
  * The gateway encrypts, not libpq; so the option contains the TLS settings of

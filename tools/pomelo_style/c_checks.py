@@ -16,7 +16,15 @@ def folder_order():
     A file includes headers of its own folder and of folders before it.
     """
     with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
-        return re.findall(r"^\| `src/(\w+)/?` \|", file.read(), re.M)
+        return re.findall(r"^\| `src/([\w/]+?)/?` \|", file.read(), re.M)
+
+
+def ordered_folder(path):
+    """The folder in the order that a path belongs to: its own, or one above; "" if there is none."""
+    folder = os.path.dirname(path.removeprefix("src/"))
+    while folder and folder not in folder_order():
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def banner(file):
@@ -53,16 +61,13 @@ def _is_function(file, brace_line):
 
 def include_order(file, known):
     """Includes go one way through the folders; none hides a header of the server."""
-    parts = file.path.split("/")
+    mine, order = ordered_folder(file.path), folder_order()
     for number, line in enumerate(file.lines, 1):
         found = re.match(r'#include\s+"([^"]+)"', line)
         if not found or f"src/{found[1]}" not in known:
             continue
-        if len(parts) < 3:
-            continue
-        mine, other = parts[1], found[1].split("/")[0]
-        order = folder_order()
-        if mine in order and other in order and order.index(other) > order.index(mine):
+        other = ordered_folder(found[1])
+        if mine and other and order.index(other) > order.index(mine):
             yield Problem(file.path, number, f"{mine}/ may not include {found[1]}: "
                                              f"{other}/ stands below it")
 
@@ -70,7 +75,7 @@ def include_order(file, known):
 def folder_known(file, known):
     """Every folder below src/ has a place in the order."""
     parts = file.path.split("/")
-    if len(parts) > 2 and parts[1] not in folder_order():
+    if len(parts) > 2 and not ordered_folder(file.path):
         yield Problem(file.path, 0, f"folder src/{parts[1]} is not in ARCHITECTURE.md's table")
 
 
