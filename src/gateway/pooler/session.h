@@ -575,6 +575,7 @@ typedef enum TextState
 	TEXT_PREPARED,
 } TextState;
 
+/* Which texts it has under our names: changes, and a look. */
 extern TextState backend_text_state(Backend *backend, const PreparedText *text);
 extern void backend_text_prepared(Backend *backend, const PreparedText *text);
 extern void backend_add_text(Backend *backend, const PreparedText *text);

@@ -19,6 +19,7 @@ typedef enum TextControl
 	CONTROL_END,				/* COMMIT, ROLLBACK */
 } TextControl;
 
+/* The command that a text of so many bytes is. */
 extern TextControl text_control(const char *text, size_t len);
 /* Whether a text may name prepared statements, or list them. */
 extern bool text_names_statements(const char *sql, size_t len);

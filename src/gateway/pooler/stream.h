@@ -84,7 +84,7 @@ struct Stream
 extern MemoryContext gateway_context;
 
 extern void *gateway_alloc(size_t size);	/* zeroed */
-extern char *gateway_strdup(const char *text);
+extern char *gateway_strdup(const char *text);	/* as pstrdup */
 
 /* Takes a socket over, non-blocking from now on. */
 extern void stream_open(Stream *stream, int fd, const StreamHandler *handler, bool connecting);
@@ -139,6 +139,7 @@ extern void stream_settle(Stream *stream);
 extern void stream_skip(Stream *stream, size_t len);
 extern void stream_unread(Stream *stream, const void *data, size_t len);
 
+/* Appends bytes to a queue; frees all. */
 extern void queue_put(ByteQueue *queue, const void *data, size_t len);
 extern void queue_free(ByteQueue *queue);
 
