@@ -12,6 +12,7 @@ from psycopg import pq
 from harness import servers
 from harness.gateways import SESSION, Gateway
 from harness.load import Load
+from harness.protocol_fuzz import SequenceFuzzer, fuzz
 from harness.servers import rows, value, wait_until
 
 BOTH = ["simple", "extended"]
@@ -514,3 +515,24 @@ def test_time_limits_of_idle_clients(gateway, idler, begun, how):
         with pytest.raises(error):
             ending.execute("SELECT 1")
         other.execute("SELECT 1")
+
+
+def test_damaged_sequences(gateway, elsewhere):
+    """Clients whose messages are damaged, cut off or cancelled in the middle of routed statements and blocks: others are served rightly."""
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE ROLE alice LOGIN; GRANT ALL ON account, here TO alice")
+    one, other = Client(gateway, "extended"), Client(gateway, "simple", autocommit=False)
+    ids = [id_ for id_ in elsewhere if id_ > 100]
+
+    def witness():
+        for id_ in ids[:8]:
+            assert one.run("SELECT note FROM account WHERE id = %s", id_) == [(f"n{id_}",)]
+            assert other.run("SELECT note, amount FROM account WHERE id = %s", id_) == [(f"n{id_}", 0)]
+            assert other.run("SELECT what FROM here WHERE id = 3") == [("h3",)]
+            other.connection.commit()
+
+    fuzz(gateway, witness, SequenceFuzzer)
+    one.close()
+    other.close()
+    for before in ("routed", "moved_blocks"):
+        assert count(gateway, before) > 0

@@ -425,3 +425,22 @@ def test_settings_undone_before_prepare(bank):
             connection.execute("SELECT undistribute_table('pg_class')")
         connection.execute(f"ROLLBACK TO s; {UPDATE_ALL}; COMMIT")
     assert totals(bank) == (1, 1, ROWS)
+
+
+def test_index_entries_of_rolled_back_subtransactions(coordinator, schema):
+    """A node's index scan sees that a subtransaction of its own transaction was rolled back, and lets its index entries be reused."""
+    coordinator.execute(f"CREATE TABLE {schema}.undone (k int, v int)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.undone', 'k', shard_count => 2, colocate_with => 'none')")
+    coordinator.execute(f"CREATE INDEX undone_k ON {schema}.undone (k)")
+    coordinator.execute(f"INSERT INTO {schema}.undone SELECT i, 0 FROM generate_series(1000, 9000) i")
+    coordinator.execute(f"ANALYZE {schema}.undone")
+
+    def pages():
+        return value(coordinator, f"SELECT pg_relation_size('{schema}.undone_k') / 8192")
+    before = pages()
+    with coordinator.transaction():
+        for _ in range(150):
+            with coordinator.transaction(force_rollback=True):
+                coordinator.execute(f"INSERT INTO {schema}.undone SELECT i, 0 FROM generate_series(1, 100) i")
+            assert rows(coordinator, f"SELECT * FROM {schema}.undone WHERE k > 0 AND k < 101") == []
+        assert pages() <= before + 4

@@ -114,13 +114,16 @@ class Fuzzer:
         finally:
             sock.close()
 
+    def greeted(self, data):
+        """What the gateway has sent after the first packet."""
+
     def send(self, sock, messages):
         r = self.random
         sock.sendall(self.first())
         if r.random() < 0.9:
             sock.settimeout(r.choice([0.001, 0.2]))
             try:
-                sock.recv(10000)
+                self.greeted(sock.recv(10000))
             except TimeoutError:
                 pass
         for _ in range(messages):
@@ -143,6 +146,79 @@ class Fuzzer:
             sock.shutdown(socket.SHUT_WR)
 
 
+def extended(text, value=None, name=b"", end=b"S"):
+    """The messages by which drivers send a statement."""
+    values = b"" if value is None else struct.pack("!I", len(value)) + value
+    return [message(b"P", name + b"\0" + text + b"\0\0\0"),
+            message(b"B", b"\0" + name + b"\0" + struct.pack("!HH", 0, value is not None) + values + b"\0\0"),
+            message(b"D", b"P\0"), message(b"E", b"\0\0\0\0\0"), message(end, b"")]
+
+
+class SequenceFuzzer(Fuzzer):
+    """Sends what takes a client from one state to the next, with random messages in between, others missing or cut off.
+
+    The texts are of a distributed table `account` and a local one, `here`: routed statements, blocks on nodes, and blocks that move.
+    """
+
+    ROUTED = [b"SELECT note FROM account WHERE id = $1", b"UPDATE account SET note = 'u' WHERE id = $1", b"SELECT amount / 0 FROM account WHERE id = $1"]
+    LOCAL = [b"SELECT what FROM here WHERE id = $1", b"SELECT set_config('work_mem', $1 || 'MB', false)", b"SELECT pg_sleep($1::int / 10000.0)"]
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.ahead = []
+        self.key = None
+
+    def statement(self, texts):
+        r = self.random
+        text, value = r.choice(texts), str(r.randrange(1, 60)).encode()
+        if r.random() < 0.3:
+            return [message(b"Q", text.replace(b"$1", b"'" + value + b"'" if b"||" in text else value) + b"\0")]
+        return extended(text, value, r.choice([b"", b"", b"a", b"b"]), r.choice([b"S"] * 5 + [b"H"]))
+
+    def command(self, text):
+        return self.random.choice([[message(b"Q", text + b"\0")], extended(text)])
+
+    def sequence(self):
+        r = self.random
+        made = []
+        for _ in range(r.randrange(1, 4)):
+            made += self.statement(self.ROUTED)
+        if r.random() < 0.3:
+            return made + self.statement(self.LOCAL)
+        made += self.command(b"BEGIN")
+        for _ in range(r.randrange(4)):
+            made += self.statement(self.ROUTED) if r.random() < 0.8 else self.command(b"SAVEPOINT s")
+        if r.random() < 0.5:
+            made += self.statement(self.LOCAL)
+        if r.random() < 0.1:
+            made += [message(b"Q", b"COPY here FROM STDIN\0"), message(b"d", b"7\tcopied\n"), message(r.choice([b"c", b"f"]), b"why\0")]
+        return made + self.command(r.choice([b"COMMIT", b"ROLLBACK"]))
+
+    def one(self):
+        r = self.random
+        if r.random() < 0.02:
+            return super().one()
+        if not self.ahead:
+            self.ahead = self.sequence()
+        if r.random() < 0.02:
+            self.ahead.pop(r.randrange(len(self.ahead)))
+        if self.key is not None and r.random() < 0.01:
+            self.cancel()
+        return self.ahead.pop(0) if self.ahead else message(b"S", b"")
+
+    def cancel(self):
+        with socket.create_connection(self.address, timeout=30) as sock:
+            sock.sendall(struct.pack("!II", 8 + len(self.key), 80877102) + self.key)
+
+    def first(self):
+        self.ahead, self.key = [], None
+        return super().first()
+
+    def greeted(self, data):
+        at = data.find(b"K\0\0\0\x0c")
+        self.key = data[at + 5:at + 13] if at >= 0 else None
+
+
 def descriptors(gateway):
     return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in gateway.processes())
 
@@ -156,7 +232,7 @@ def resident(gateway):
     return total
 
 
-def fuzz(gateway, witness, encrypted=0.0):
+def fuzz(gateway, witness, kind=Fuzzer, **options):
     """Sends POMELO_FUZZ_MESSAGES, from a seed that it prints, while witness() goes on.
 
     The gateway's processes live on, and have no more memory or sockets in the end.
@@ -166,7 +242,7 @@ def fuzz(gateway, witness, encrypted=0.0):
     print(f"POMELO_RANDOM_SEED={seed}")
     witness()
     processes, sockets = gateway.processes(), descriptors(gateway)
-    fuzzers = [Fuzzer(("127.0.0.1", gateway.port), seed + i, encrypted=encrypted) for i in range(4)]
+    fuzzers = [kind(("127.0.0.1", gateway.port), seed + i, **options) for i in range(4)]
 
     def work(fuzzer):
         while fuzzer.sent < wanted / len(fuzzers):
