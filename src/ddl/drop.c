@@ -456,6 +456,29 @@ without_other_relations(List *objects)
 	return result;
 }
 
+/*
+ * DROP SCHEMA .. CASCADE drops its tables one by one, on one node after the
+ * other, each with its shards.  Moves of these, and other DDL, would be in the
+ * middle of something, and could deadlock with it: so it locks all tables on
+ * all nodes first, as DROP TABLE does.
+ */
+static void
+lock_tables_of_schemas(UtilityCall *call)
+{
+	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
+	List	   *tables;
+
+	if (stmt->removeType != OBJECT_SCHEMA || stmt->behavior != DROP_CASCADE || call->relayed ||
+		!enable_ddl_propagation || !metadata_available())
+		return;
+	tables = utility_schema_tables(stmt->objects);
+	if (tables == NIL)
+		return;
+	utility_check_initiator(call);
+	list_sort(tables, list_oid_cmp);
+	lock_others_everywhere(tables, AccessExclusiveLock);
+}
+
 bool
 drop_utility(UtilityCall *call)
 {
@@ -473,6 +496,7 @@ drop_utility(UtilityCall *call)
 		if (stmt->objects == NIL)
 			return true;
 	}
+	lock_tables_of_schemas(call);
 	extension_prepare_drop(stmt, call->context == PROCESS_UTILITY_TOPLEVEL);
 	for (int i = 0; i < lengthof(kinds); i++)
 	{

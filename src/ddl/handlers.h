@@ -51,6 +51,9 @@ extern bool drop_utility(UtilityCall *call);
 /* with_shards.c: statements that take a list of tables */
 extern bool truncate_utility(UtilityCall *call);
 extern bool lock_utility(UtilityCall *call);
+
+/* The distributed tables in schemas (String nodes): their Oids. */
+extern List *utility_schema_tables(const List *schemas);
 extern bool grant_utility(UtilityCall *call);
 
 /* constraint_mode.c */

@@ -326,9 +326,8 @@ granted_tables(const GrantStmt *stmt)
 	return relids;
 }
 
-/* The distributed tables in schemas (String nodes): their Oids. */
-static List *
-schema_tables(const List *schemas)
+List *
+utility_schema_tables(const List *schemas)
 {
 	List	   *relids = NIL;
 	ListCell   *schema;
@@ -351,7 +350,7 @@ schema_tables(const List *schemas)
 static void
 tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 {
-	List	   *relids = stmt->targtype == ACL_TARGET_OBJECT ? granted_tables(stmt) : schema_tables(stmt->objects);
+	List	   *relids = stmt->targtype == ACL_TARGET_OBJECT ? granted_tables(stmt) : utility_schema_tables(stmt->objects);
 
 	*distributed = NIL;
 	*local = NIL;
@@ -479,7 +478,7 @@ grant_text(const GrantStmt *stmt, const char *names)
 static List *
 grant_schema_shards(GrantStmt *stmt, bool *found)
 {
-	List	   *relids = schema_tables(stmt->objects);
+	List	   *relids = utility_schema_tables(stmt->objects);
 	List	   *shards = NIL;
 
 	*found = (relids != NIL);

@@ -577,6 +577,7 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 
 	require_move(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
+	(void) move_present_tables(current_move->colocation_id);
 	foreach_oid(relid, current_move->tables)
 		log_whole_rows(relid, moved_shard(relid)->shardid);
 	foreach_ptr(MoveChannel, channel, current_move->channels)
@@ -621,6 +622,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 	const char *slot = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
 	require_move(fcinfo);
+	(void) move_present_tables(current_move->colocation_id);
 	check_same(current_move->columns, write_columns()); /* the transaction's locks keep them so until it ends */
 	remote_exec(current_move->target, SMOOTH_WRITES);
 	drive_pace_begin();

@@ -94,7 +94,8 @@ add_arriving(const DistTable *table, const ShardInfo *shard)
 
 /*
  * Blocks clean-up after the operation until the transaction ends: a session
- * that is late must not touch the copies of a later operation.
+ * that is late must not touch the copies of a later operation.  The tables are
+ * locked before, as DROP locks them before it deletes their metadata.
  */
 static void
 lock_arriving(FunctionCallInfo fcinfo, List *tables)
@@ -112,10 +113,12 @@ Datum
 citus_internal_make_shard_copies(PG_FUNCTION_ARGS)
 {
 	int			colocation_id = PG_GETARG_INT32(0);
+	List	   *tables;
 
 	node_function_check_superuser(fcinfo);
-	lock_arriving(fcinfo, move_tables(colocation_id));
-	for_each_shard(fcinfo, move_tables(colocation_id), shard_create_copy);
+	tables = move_present_tables(colocation_id);
+	lock_arriving(fcinfo, tables);
+	for_each_shard(fcinfo, tables, shard_create_copy);
 	if (copied_definition != NULL)
 		pfree(copied_definition);
 	copied_definition = MemoryContextStrdup(TopMemoryContext, move_definition(colocation_id));
@@ -142,9 +145,10 @@ reversed_list(const List *list)
 Datum
 citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 {
-	List	   *tables = move_tables(PG_GETARG_INT32(0));
+	List	   *tables;
 
 	node_function_check_superuser(fcinfo);
+	tables = move_present_tables(PG_GETARG_INT32(0));
 	if (copied_definition == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -164,9 +168,10 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 Datum
 citus_internal_complete_shard_copies(PG_FUNCTION_ARGS)
 {
-	List	   *tables = move_tables(PG_GETARG_INT32(0));
+	List	   *tables;
 
 	node_function_check_superuser(fcinfo);
+	tables = move_present_tables(PG_GETARG_INT32(0));
 	lock_arriving(fcinfo, tables);
 	for_each_shard(fcinfo, tables, shard_add_known_foreign_keys);
 	PG_RETURN_VOID();
@@ -243,7 +248,7 @@ citus_internal_move_subscribe(PG_FUNCTION_ARGS)
 	char	   *subscribe;
 
 	node_function_check_superuser(fcinfo);
-	lock_arriving(fcinfo, move_tables(PG_GETARG_INT32(0)));
+	lock_arriving(fcinfo, move_present_tables(PG_GETARG_INT32(0)));
 	make_role = psprintf("CREATE ROLE %s LOGIN IN ROLE %s", quote_identifier(role),
 						 quote_identifier(NameStr(*PG_GETARG_NAME(8))));
 	subscribe = psprintf("CREATE SUBSCRIPTION %s CONNECTION %s PUBLICATION %s "

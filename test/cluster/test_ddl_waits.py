@@ -191,3 +191,22 @@ def test_dropped_meanwhile(cluster, coordinator, connect, session, local, statem
     dropping.execute(f"DROP TABLE {local}")
     error = run_behind(cluster, connect, dropping, statement.format(local, local))
     assert isinstance(error, psycopg.errors.UndefinedTable), error
+
+
+def test_drop_schema_waits_without_blocking(cluster, coordinator, connect):
+    """DROP SCHEMA .. CASCADE holds no table of one node while it waits for another's: as DROP TABLE, it locks all nodes' first."""
+    coordinator.execute("CREATE SCHEMA dropped_later")
+    coordinator.execute("CREATE TABLE dropped_later.t (id int, v int)")
+    coordinator.execute("SELECT create_distributed_table('dropped_later.t', 'id')")
+    holder, reader = connect(cluster.workers[0]), connect(cluster.coordinator)
+    holder.execute("BEGIN")
+    assert value(holder, "SELECT count(*) FROM dropped_later.t") == 0
+    drop = Statement(connect(cluster.coordinator), "DROP SCHEMA dropped_later CASCADE")
+    watch = connect(cluster.workers[0])
+    wait_until(lambda: value(watch, f"SELECT count(*) FROM pg_locks WHERE NOT granted AND {holder.info.backend_pid} = ANY(pg_blocking_pids(pid))"),
+               "the drop to wait")
+    reader.execute("SET lock_timeout = '20s'")
+    assert value(reader, "SELECT count(*) FROM dropped_later.t") == 0
+    assert drop.running
+    holder.execute("COMMIT")
+    assert drop.finish() is None
