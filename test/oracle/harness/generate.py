@@ -1,10 +1,10 @@
 """Makes scripts of random statements over tables of every kind.
 
-Statements are valid for PostgreSQL, but for a few that the server refuses for reasons which the grammar
-doesn't know, and determined: exact arithmetic, aggregates that don't depend on the order of rows,
-and LIMIT only behind an ORDER BY of all columns, or around a subquery that has one. There are partitions of several levels, equal
-rows, generated columns, a domain, conditions on ctid, xmin and tableoid, savepoints and blocks of PL/pgSQL that catch errors. The same
-seed gives the same script.
+Statements are valid for PostgreSQL, but for a few that the server refuses for reasons which the grammar doesn't know,
+and determined: exact arithmetic, aggregates that don't depend on the order of rows, and LIMIT only behind an ORDER BY
+of all columns, or around a subquery that has one. There are partitions of several levels, equal rows, the first rows
+for each of others, generated columns, a domain, conditions on ctid, xmin and tableoid, savepoints and blocks of
+PL/pgSQL that catch errors. The same seed gives the same script.
 """
 
 import random
@@ -277,6 +277,8 @@ class Generator:
         """A member of FROM: (text, (alias, columns))."""
         if depth > 0 and self.chance(0.04):
             return self.first_rows(depth)
+        if outer and self.chance(0.05):
+            return self.top_rows(outer)
         if depth > 0 and self.chance(0.22):
             kinds = [self.pick(["int", "int", "text"]) for _ in range(self.number(1, 3))]
             alias = self.alias("q")
@@ -297,6 +299,18 @@ class Generator:
             columns = TABLES[name] | ({TABLEOID: "text"} if self.chance(WITH_TABLEOID) else {})
         alias = self.alias(name[0])
         return f"{name} {alias}", (alias, columns)
+
+    def top_rows(self, outer):
+        """The first rows, by all columns, that a column of another member of FROM, or of an outer query, leads to."""
+        name = self.pick(READ_OFTEN)
+        inner, alias = self.alias("t"), self.alias("n")
+        columns = {f"{inner}.{column}": kind for column, kind in TABLES[name].items() if kind in ("int", "text", "date")}
+        item = (inner, TABLES[name])
+        more = f" AND {self.condition([item], 0)}" if self.chance(0.3) else ""
+        order = ", ".join(f"{place}{self.pick(['', '', ' DESC'])}" for place in range(1, len(columns) + 1))
+        shown = {f"c{i}": kind for i, kind in enumerate(columns.values())}
+        return (f"LATERAL (SELECT {', '.join(columns)} FROM {name} {inner} WHERE {self.equality(outer, item) or 'true'}{more} "
+                f"ORDER BY {order} LIMIT {self.number(1, 3)}) {alias} ({', '.join(shown)})", (alias, shown))
 
     def function(self, outer):
         """A function, or VALUES, of constants or of columns of other members of FROM, or of outer queries."""
