@@ -1,8 +1,9 @@
 # Builds and installs the extension with PGXS. Called by the Makefile.
 #
 # - objects: every .c file below src/
-# - install script: the fragments sql/NN-*.sql, in the order of their names
-# - upgrade scripts: sql/citus--A--B.sql, as they are
+# - install script of the first version: the fragments sql/NN-*.sql, in the order
+#   of their names
+# - update scripts to later versions: sql/citus--A--B.sql, as they are
 
 # Names of our own start with POMELO_: PGXS has taken many others (INSTALL_SCRIPT
 # is one), and a rule for such a name would act on the system's files.
@@ -28,15 +29,16 @@ endif
 OBJS = $(POMELO_SOURCES:.c=.o)
 
 POMELO_FRAGMENTS := $(sort $(wildcard sql/[0-9][0-9]-*.sql))
-POMELO_SQL = build/citus--$(EXTVERSION).sql
+POMELO_FIRST_VERSION = 13.2-1
+POMELO_SQL = build/citus--$(POMELO_FIRST_VERSION).sql
 DATA = $(wildcard sql/citus--*--*.sql) sql/citus_columnar--13.2-1.sql
 DATA_built = $(POMELO_SQL)
 
 # Symbols are hidden unless PGDLLEXPORT says otherwise; before version 16 the
 # server's headers leave that macro empty on Linux.
-PG_CPPFLAGS = -Isrc -I$(shell $(PG_CONFIG) --includedir) -MMD -MP \
+PG_CPPFLAGS = -Isrc -Ibuild -I$(shell $(PG_CONFIG) --includedir) -MMD -MP \
 	'-DPGDLLEXPORT=__attribute__((visibility("default")))'
-PG_CFLAGS = -std=gnu99 -Wall -Wextra -Werror -Wno-unused-parameter \
+PG_CFLAGS = -std=gnu99 -Wall -Wextra $(if $(POMELO_WERROR),-Werror) -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-sign-compare -fvisibility=hidden -fno-plt
 SHLIB_LINK = $(libpq) $(filter -lssl -lcrypto,$(LIBS)) -lzstd -llz4
 
@@ -48,9 +50,10 @@ override with_llvm = no
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# An ordinary user installs into the system's directories through sudo.
-SUDO := $(shell for d in $(pkglibdir) $(datadir)/extension; do \
-	test -w $$d || { test "$$(id -u)" = 0 || echo sudo; break; }; done)
+# An ordinary user installs into the system's directories through sudo; what is
+# below DESTDIR is the caller's.
+SUDO := $(if $(DESTDIR),,$(shell for d in $(pkglibdir) $(datadir)/extension; do \
+	test -w $$d || { test "$$(id -u)" = 0 || echo sudo; break; }; done))
 INSTALL := $(SUDO) $(INSTALL)
 MKDIR_P := $(SUDO) $(MKDIR_P)
 
@@ -73,6 +76,12 @@ build/flags: FORCE
 	@mkdir -p build
 	@printf '%s\n' '$(subst ','\'',$(PG_CONFIG) $(VERSION) $(CPPFLAGS) $(CFLAGS))' | \
 		cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(PG_CONFIG) $(VERSION) $(CPPFLAGS) $(CFLAGS))' > $@
+
+src/catalog/extension_version.o: build/extension_version_number.h
+
+build/extension_version_number.h: citus.control
+	@mkdir -p build
+	@echo '#define EXTENSION_VERSION "$(EXTVERSION)"' > $@
 
 # The list of fragments is a prerequisite too, so that removing one counts.
 $(POMELO_SQL): $(POMELO_FRAGMENTS) build/fragments citus.control build.mk

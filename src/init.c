@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 
 #include "catalog/cache_limit.h"
+#include "catalog/extension_version.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -128,6 +129,7 @@ _PG_init(void)
 	relations_init();
 	metadata_init();
 	cache_limit_init();
+	extension_version_init();
 	node_init();
 	node_session_init();
 	stat_counters_init();

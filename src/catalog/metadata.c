@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "catalog/extension_version.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_load.h"
 #include "catalog/node_cache.h"
@@ -182,6 +183,7 @@ load_table(Oid relid)
 		MemoryContextDelete(context);
 		return NULL;
 	}
+	extension_version_check();
 	cached->context = context;
 	MemoryContextSetParent(context, CacheMemoryContext);
 	return cached;

@@ -10,6 +10,9 @@
 
 #include "ddl/utility_call.h"
 
+/* extension_update.c */
+extern bool update_extension_utility(UtilityCall *call);
+
 /* alter_table.c */
 extern bool alter_table_utility(UtilityCall *call);
 

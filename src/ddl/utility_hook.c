@@ -103,6 +103,7 @@ static const struct
 	UtilityHandler handler;
 }			handlers[] = {
 	{T_AlterEnumStmt, alter_enum_utility},
+	{T_AlterExtensionStmt, update_extension_utility},
 	{T_AlterObjectSchemaStmt, alter_schema_utility},
 	{T_AlterOwnerStmt, alter_owner_utility},
 	{T_AlterPolicyStmt, alter_policy_utility},

@@ -35,6 +35,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "catalog/extension_version.h"
 #include "catalog/node_session.h"
 #include "compat/guc.h"
 #include "remote/private.h"
@@ -418,7 +419,10 @@ collect_settings(RemoteConn *conn, SettingLists *lists, struct config_generic **
 	if (all)
 	{
 		char		proof[NODE_PROOF_SIZE];
+		char	   *version = extension_version();
 
+		if (version != NULL)
+			add_setting(lists, NODE_VERSION_SETTING, version);
 		node_proof_write(conn->login_role, channel_peer_pid(&conn->priv->channel), proof);
 		add_setting(lists, NODE_PROOF_SETTING, proof);
 		for (int i = 0; i < lengthof(fixed_settings); i++)

@@ -1,6 +1,7 @@
 """Checks of any file, and of the tree and the built library as a whole."""
 
 import ast
+import hashlib
 import os
 import re
 import subprocess
@@ -264,3 +265,21 @@ def _server_include():
         return None
     return subprocess.run([config, "--includedir-server"], check=True, capture_output=True,
                           text=True).stdout.strip()
+
+
+def versions(files):
+    """Packages have the version of citus.control; the SQL of released versions is as it was."""
+    texts = {f.path: f.text for f in files}
+    version = re.search(r"^default_version *= *'(.*)'", texts["citus.control"], re.M).group(1)
+    packaged = version.replace("-", ".")
+    for path, pattern in (("META.json", r'"version": "(.*)",\n   "maintainer"'), ("packaging/pomelo.spec", r"^Version: *(.*)")):
+        found = re.search(pattern, texts[path], re.M)
+        if not found or found.group(1) != packaged:
+            yield Problem(path, 0, f"the version isn't {packaged}, as in citus.control")
+    fragments = [p for p in sorted(texts) if re.fullmatch(r"sql/\d\d-.*\.sql", p)]
+    for line in texts["sql/released"].splitlines():
+        released, checksum = line.split()
+        made_of = [p for p in texts if re.fullmatch(rf"sql/citus--.*--{re.escape(released)}\.sql", p)] or fragments
+        if hashlib.sha256("".join(texts[p] for p in made_of).encode()).hexdigest() != checksum:
+            yield Problem("sql/released", 0, f"the SQL of version {released}, which is released, has changed: "
+                                             "put the change into the update script of the next version (CONTRIBUTING.md)")

@@ -1,0 +1,198 @@
+"""Versions of the extension: updates of its objects, and nodes of two versions in one cluster."""
+
+import os
+import random
+import re
+import shutil
+import tempfile
+import threading
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from harness import bank, servers
+from harness.server_trees import ROOT, default_version, later_tree, later_version
+from harness.servers import rows, value, wait_until
+from pomelo_cluster import ClusterError
+
+SCRIPT = """
+    CREATE FUNCTION pg_catalog.citus_added() RETURNS int LANGUAGE sql AS 'SELECT 7';
+    COMMENT ON FUNCTION pg_catalog.citus_added() IS 'a test''s';
+"""
+
+VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+
+# All objects of the extension, and what there is of each.
+OBJECTS = """
+    WITH member AS (
+        SELECT classid, objid FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'citus')
+    SELECT pg_describe_object(classid, objid, 0), coalesce(obj_description(objid, classid::regclass::name), ''),
+        CASE classid
+            WHEN 'pg_proc'::regclass THEN (SELECT concat_ws(E'\\n', CASE prokind WHEN 'a' THEN
+                    (SELECT (a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggkind, a.agginitval)::text FROM pg_aggregate a WHERE aggfnoid = p.oid)
+                ELSE pg_get_functiondef(p.oid) END, proacl) FROM pg_proc p WHERE p.oid = objid)
+            WHEN 'pg_class'::regclass THEN (SELECT concat_ws(E'\\n', relkind, relacl, reloptions, pg_get_viewdef(c.oid),
+                (SELECT string_agg(format('%s %s %s %s', attname, format_type(atttypid, atttypmod), attnotnull, attacl), ', ' ORDER BY attnum)
+                    FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
+                (SELECT string_agg(pg_get_indexdef(indexrelid), ', ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = c.oid),
+                (SELECT string_agg(pg_get_constraintdef(k.oid), ', ' ORDER BY conname) FROM pg_constraint k WHERE conrelid = c.oid),
+                (SELECT string_agg(pg_get_triggerdef(t.oid), ', ' ORDER BY tgname) FROM pg_trigger t WHERE tgrelid = c.oid AND NOT tgisinternal))
+                FROM pg_class c WHERE c.oid = objid)
+            ELSE '' END
+    FROM member ORDER BY 1
+"""
+
+
+@pytest.fixture
+def trees(tmp_path_factory):
+    """Makes server trees with a later version."""
+    made = []
+
+    def make(**options):
+        made.append(tempfile.mkdtemp(prefix="pomelo-tree.", dir="/var/tmp"))
+        return later_tree(made[-1], SCRIPT, **options)
+
+    yield make
+    for folder in made:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def move_to(node, bindir):
+    """Restarts a node with the programs and the library of another tree."""
+    node.stop()
+    node.bindir = bindir
+    node.start()
+
+
+def earlier_versions():
+    """The versions from which a script in sql/ leads on."""
+    names = [re.fullmatch(r"citus--(.*)--(.*)\.sql", name) for name in os.listdir(os.path.join(ROOT, "sql"))]
+    return sorted({name.group(1) for name in names if name})
+
+
+@contextmanager
+def load(made):
+    """Transfers between accounts from all nodes; yields what clients saw of errors, by SQLSTATE, and a function that waits for more commits."""
+    errors, commits, stop = {}, [0] * len(made.nodes), threading.Event()
+
+    def client(place, node):
+        connection, chance = None, random.Random(place)
+        while not stop.is_set():
+            try:
+                if connection is None or connection.closed:
+                    connection = psycopg.connect(node.dsn, autocommit=True, connect_timeout=30)
+                with connection.transaction():
+                    source, target = chance.sample(range(1, bank.ACCOUNTS + 1), 2)
+                    connection.execute("UPDATE account SET balance = balance - 1, last = last + 1 WHERE id = %s", [source])
+                    connection.execute("UPDATE account SET balance = balance + 1 WHERE id = %s", [target])
+                commits[place] += 1
+            except psycopg.Error as error:
+                errors.setdefault(error.sqlstate or "connection", str(error))
+                if connection is not None and connection.info.transaction_status == psycopg.pq.TransactionStatus.UNKNOWN:
+                    connection.close()
+
+    def wait_for_commits():
+        before = list(commits)
+        wait_until(lambda: all(now > then + 3 for now, then in zip(commits, before)), "commits from all nodes")
+
+    threads = [threading.Thread(target=client, args=(place, node)) for place, node in enumerate(made.nodes)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield errors, wait_for_commits
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+# A client repeats a transaction that fails with one of these: its server, or another node, went or was not there.
+RETRYABLE = re.compile("connection|08...|57P0.|40...|53300")
+
+
+def test_node_by_node(make_cluster, trees):
+    """Under load the nodes get a later library one by one, and then all of them the extension's later version."""
+    made = make_cluster()
+    old, new = default_version(), later_version()
+    bank.create(made)
+    bindir = trees()
+    with load(made) as (errors, wait_for_commits):
+        wait_for_commits()
+        for node in reversed(made.nodes):
+            move_to(node, bindir)
+            assert node.sql("SHOW citus.library_version") == new and node.sql(VERSION) == old
+            wait_for_commits()
+            if node is made.workers[0]:
+                with pytest.raises(ClusterError, match="library that this server has loaded is older|no update path"):
+                    node.sql("ALTER EXTENSION citus UPDATE")
+        assert [other.sql(VERSION) for other in made.nodes] == [old] * 3
+        made.workers[0].sql("ALTER EXTENSION citus UPDATE")
+        assert [other.sql(VERSION) for other in made.nodes] == [new] * 3
+        assert [other.sql("SELECT citus_added()") for other in made.nodes] == ["7"] * 3
+        wait_for_commits()
+    assert not [state for state in errors if not RETRYABLE.fullmatch(state)], errors
+    bank.check(made)
+
+    with servers.connect(made.coordinator) as connection:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="no update path"):
+            connection.execute(f"ALTER EXTENSION citus UPDATE TO '{old}'")
+
+
+def test_older_library(make_cluster, trees):
+    """A server whose library is older than the extension says so, itself and to other nodes; the later library mends it."""
+    made = make_cluster()
+    first = made.coordinator.bindir
+    bindir = trees()
+    with servers.connect(made.coordinator) as connection:
+        connection.execute("CREATE TABLE t (id int); SELECT create_distributed_table('t', 'id'); INSERT INTO t SELECT generate_series(1, 100)")
+    for node in made.nodes:
+        move_to(node, bindir)
+    made.coordinator.sql("ALTER EXTENSION citus UPDATE")
+    worker = made.workers[0]
+    move_to(worker, first)
+    with servers.connect(worker) as connection:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as caught:
+            connection.execute("SELECT count(*) FROM t")
+        assert later_version() in caught.value.diag.message_primary and default_version() in caught.value.diag.message_detail
+        assert "restart the server" in caught.value.diag.message_hint
+        assert value(connection, VERSION) == later_version()
+    with servers.connect(made.coordinator) as connection:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as caught:
+            connection.execute("SELECT count(*) FROM t")
+        assert "library of this node is older" in caught.value.diag.message_primary
+    move_to(worker, bindir)
+    assert [node.sql("SELECT count(*) FROM t") for node in made.nodes] == ["100"] * 3
+
+
+def test_files_before_restart(make_cluster, trees):
+    """Files of a later version are installed, but the server has the library of before: no update, and no new extension."""
+    made = make_cluster(workers=0)
+    bindir = trees(library=False)
+    move_to(made.coordinator, bindir)
+    with servers.connect(made.coordinator) as connection:
+        for statement in ("ALTER EXTENSION citus UPDATE", f"ALTER EXTENSION citus UPDATE TO '{later_version()}'"):
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as caught:
+                connection.execute(statement)
+            assert "restart the servers" in caught.value.diag.message_hint
+        assert value(connection, VERSION) == default_version()
+
+
+def test_scripts(make_cluster):
+    """The extension of each earlier version, updated with a table's rows there, has the objects of a new one."""
+    made = make_cluster(workers=0)
+    node = made.coordinator
+    with servers.connect(node) as connection:
+        fresh = rows(connection, OBJECTS)
+    assert len(fresh) > 300
+    for number, version in enumerate([default_version()] + earlier_versions()):
+        node.sql(f"CREATE DATABASE v{number}")
+        with servers.connect(node, dbname=f"v{number}") as connection:
+            connection.execute(f"CREATE EXTENSION citus VERSION '{version}'")
+            connection.execute("CREATE TABLE t (id int PRIMARY KEY); SELECT create_distributed_table('t', 'id')")
+            connection.execute("INSERT INTO t SELECT generate_series(1, 100)")
+            connection.execute("ALTER EXTENSION citus UPDATE")
+            assert value(connection, VERSION) == default_version()
+            assert rows(connection, OBJECTS) == fresh
+            assert value(connection, "SELECT count(*) FROM t") == 100
