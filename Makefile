@@ -52,6 +52,16 @@ check-versions: deps
 compile-versions: deps
 	@tools/compile-versions
 
+# Packages of Debian, in build/deb.
+deb:
+	@tools/install-deps --packaging
+	@JOBS=$(JOBS) tools/deb
+
+# Packages are built, installed, updated and removed in a Debian system that is
+# thrown away.
+check-deb:
+	@tools/check-deb
+
 style:
 	@tools/style
 
@@ -74,10 +84,11 @@ help:
 	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
+	@echo 'make deb        Debian packages, in build/deb; make check-deb installs and removes them in a Debian system made for that'
 	@echo 'make docs       the manual as a web site, build/docs/site'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all check-versions compile-versions style docs bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb style docs bench clean help \
 	$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS))
