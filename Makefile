@@ -62,6 +62,14 @@ deb:
 check-deb:
 	@tools/check-deb
 
+# The steps of packaging/Dockerfile, and three nodes of such images, in such a system.
+check-image:
+	@tools/check-image
+
+# Clusters are taken to the next major version of PostgreSQL by pg_upgrade.
+check-upgrade:
+	@tools/check-upgrade
+
 style:
 	@tools/style
 
@@ -85,10 +93,11 @@ help:
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
 	@echo 'make deb        Debian packages, in build/deb; make check-deb installs and removes them in a Debian system made for that'
+	@echo 'make check-image  the steps of packaging/Dockerfile there; make check-upgrade: pg_upgrade of clusters from 15 to 17 and 17 to 18'
 	@echo 'make docs       the manual as a web site, build/docs/site'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb style docs bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb check-image check-upgrade style docs bench clean help \
 	$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS))

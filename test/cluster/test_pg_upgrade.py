@@ -62,10 +62,9 @@ def catalogs(node):
     return found
 
 
-def pg_upgrade(made, node):
-    """Replaces the node by what pg_upgrade makes of it."""
-    upgraded = Node(node.name, find_free_ports(1, servers.FIRST_PORT), os.path.join(made.folder, node.name + "-upgraded"),
-                    node.bindir)
+def pg_upgrade(node, bindir, link=True):
+    """Replaces the node by what pg_upgrade makes of it for the server with these programs."""
+    upgraded = Node(node.name, find_free_ports(1, servers.FIRST_PORT), os.path.join(node.folder + "-upgraded"), bindir)
     node.stop()
     with open(os.path.join(node.data, "pomelo.conf"), encoding="utf-8") as file:
         settings = dict(line.strip().split(" = ", 1) for line in file)
@@ -73,13 +72,16 @@ def pg_upgrade(made, node):
                 if name not in ("port", "cluster_name", "unix_socket_directories")}
     upgraded.create(settings)
     done = host.run_server_program(
-        ["sh", "-c", 'cd "$0" && exec "$@"', upgraded.folder, node.program("pg_upgrade"), "-b", node.bindir, "-B", node.bindir, "-d", node.data, "-D", upgraded.data, "-U", "postgres",
-         "-p", str(node.port), "-P", str(upgraded.port), "--no-sync", "--link", "-s", upgraded.folder],
+        ["sh", "-c", 'cd "$0" && exec "$@"', upgraded.folder, upgraded.program("pg_upgrade"), "-b", node.bindir, "-B", bindir, "-d", node.data,
+         "-D", upgraded.data, "-U", "postgres", "-p", str(node.port), "-P", str(upgraded.port), "--no-sync",
+         *(["--link"] if link else []), "-s", upgraded.folder],
         capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copy(os.path.join(node.data, "postgresql.auto.conf"), upgraded.data)
     shutil.rmtree(node.data)
     shutil.move(upgraded.data, node.data)
     shutil.rmtree(upgraded.folder)
+    node.bindir = bindir
     node.configure(settings)
     node.start()
 
@@ -97,7 +99,7 @@ def test_upgrade(make_cluster):
     for node in made.nodes:
         node.sql("SELECT citus_prepare_pg_upgrade()")
         node.sql("SELECT citus_prepare_pg_upgrade()")
-    pg_upgrade(made, worker)
+    pg_upgrade(worker, worker.bindir)
     with servers.connect(worker) as connection:
         assert value(connection, "SELECT count(*) FROM pg_dist_partition") == 0
     for node in made.nodes:
@@ -117,3 +119,92 @@ def test_upgrade(make_cluster):
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as caught:
             connection.execute("SELECT citus_finish_pg_upgrade()")
         assert "citus_prepare_pg_upgrade" in caught.value.diag.message_hint
+
+# A cluster that is taken to another major version, and what makes work for pg_upgrade besides tables.
+CLUSTER = (
+    OBJECTS,
+    """
+    CREATE TABLE stored (id int, v text) USING columnar;
+    SELECT create_distributed_table('stored', 'id', shard_count => 4);
+    INSERT INTO stored SELECT g, repeat('x', g % 100) FROM generate_series(1, 20000) g;
+    DELETE FROM stored WHERE id > 19990;
+    CREATE TABLE stored_here (id int, v text) USING columnar;
+    INSERT INTO stored_here SELECT g, 'y' FROM generate_series(1, 5000) g;
+    CREATE PUBLICATION published FOR TABLE d;
+    INSERT INTO pg_dist_background_job (job_type, description) VALUES ('test', 'waits for the upgrade');
+    INSERT INTO pg_dist_background_task (job_id, command, status, not_before)
+        SELECT max(job_id), 'INSERT INTO r VALUES (11)', 'runnable', now() + '1 day' FROM pg_dist_background_job;
+    """)
+
+ANSWERS = (
+    "SELECT count(*), sum(n) FROM d",
+    "SELECT count(*), sum(length(v)) FROM stored",
+    "SELECT count(*), max(v) FROM stored_here",
+    "SELECT n FROM words WHERE word = 'w77'",
+    "SELECT count(*) FROM p JOIN d USING (id)",
+    "SELECT count(*) FROM tenant.t",
+    "SELECT id FROM l",
+    "SELECT citus_table_type, count(*) FROM citus_tables GROUP BY 1 ORDER BY 1",
+    "SELECT nodename, nodeport, groupid FROM pg_dist_node ORDER BY nodeid",
+)
+
+
+def members(connection):
+    """The extension's objects."""
+    return rows(connection, "SELECT pg_describe_object(classid, objid, 0) FROM pg_depend JOIN pg_extension e ON e.oid = refobjid "
+                            "WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND extname = 'citus' ORDER BY 1")
+
+
+def changes(node):
+    """How many messages of the slot name the published table, not a shard."""
+    with servers.connect(node) as connection:
+        messages = rows(connection, "SELECT data FROM pg_logical_slot_get_binary_changes('kept', NULL, NULL, "
+                                    "'proto_version', '1', 'publication_names', 'published')")
+    return sum(1 for message, in messages if message[:1] == b"I")
+
+
+@pytest.mark.skipif("POMELO_OLD_SERVER" not in os.environ, reason="POMELO_OLD_SERVER, the programs of an earlier major version, is not set")
+@pytest.mark.parametrize("link", [True, False], ids=["link", "copy"])
+def test_major_version(make_cluster, monkeypatch, link):
+    """All nodes, with columnar tables, a publication and its slot, a job and a gateway, become ones of this server's version, as docs/upgrading.md says."""
+    bindir = host.bin_dir(host.pg_config())
+    with monkeypatch.context() as patch:
+        patch.setenv("PG_CONFIG", os.path.join(os.environ["POMELO_OLD_SERVER"], "pg_config"))
+        made = make_cluster(workers=2, settings={"citus.enable_change_data_capture": "on"})
+    keeps_slots = int(made.coordinator.sql("SHOW server_version_num")) >= 170000
+    made.coordinator.start_gateway()
+    with servers.connect(made.coordinator) as connection:
+        for statements in CLUSTER:
+            connection.execute(statements)
+        before = {query: rows(connection, query) for query in ANSWERS}
+    for node in made.nodes:
+        if keeps_slots:
+            node.sql("SELECT pg_create_logical_replication_slot('kept', 'pgoutput')")
+        node.sql("SELECT citus_prepare_pg_upgrade()")
+        if keeps_slots:
+            changes(node)
+    for node in made.nodes:
+        pg_upgrade(node, bindir, link)
+    for node in made.nodes:
+        node.sql("SELECT citus_finish_pg_upgrade()")
+    made.coordinator.sql("ANALYZE")
+
+    made.coordinator.sql("CREATE DATABASE fresh")
+    with servers.connect(made.coordinator, dbname="fresh") as connection:
+        connection.execute("CREATE EXTENSION citus")
+        fresh = members(connection)
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            assert {query: rows(connection, query) for query in ANSWERS} == before
+            assert members(connection) == fresh
+            if not keeps_slots:
+                connection.execute("SELECT pg_create_logical_replication_slot('kept', 'pgoutput')")
+    made.coordinator.sql("UPDATE pg_dist_background_task SET not_before = NULL")
+    with servers.connect(made.workers[1]) as connection:
+        connection.execute("INSERT INTO d SELECT g FROM generate_series(2001, 2100) g")
+        connection.execute("INSERT INTO stored SELECT g, 'new' FROM generate_series(30001, 30100) g; UPDATE stored SET v = 'old' WHERE id = 5")
+        assert value(connection, "SELECT count(*) FROM stored WHERE v IN ('new', 'old')") == 101
+        servers.wait_until(lambda: value(connection, "SELECT count(*) FROM r WHERE id = 11") == 1, "the job that was left to be run")
+    assert sum(changes(node) for node in made.nodes) == 100
+    with psycopg.connect(made.coordinator.dsn, port=int(made.coordinator.sql("SHOW citus.gateway_port"))) as connection:
+        assert value(connection, "SELECT count(*) FROM d") == 1100
