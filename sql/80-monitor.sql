@@ -60,13 +60,14 @@ CREATE FUNCTION citus_internal.pg_total_relation_size(relation regclass)
 COMMENT ON FUNCTION citus_internal.pg_total_relation_size(regclass) IS
 	'stands for pg_total_relation_size() in queries: of a distributed table, the sum over its shards';
 
--- Those of the statistics of relations that this version of the server has.
-DO $do$
+CREATE FUNCTION citus_internal.create_relation_statistics()
+	RETURNS SETOF regprocedure LANGUAGE plpgsql SET search_path = pg_catalog
+AS $do$
 DECLARE
 	statistic record;
 BEGIN
 	FOR statistic IN
-		SELECT proname, pg_catalog.format_type(prorettype, NULL) AS type FROM pg_catalog.pg_proc
+		SELECT proname, format_type(prorettype, NULL) AS type FROM pg_proc
 		WHERE pronamespace = 'pg_catalog'::regnamespace AND pronargs = 1 AND proargtypes[0] = 'oid'::regtype
 			AND proname IN ('pg_stat_get_numscans', 'pg_stat_get_tuples_returned', 'pg_stat_get_tuples_fetched',
 				'pg_stat_get_tuples_inserted', 'pg_stat_get_tuples_updated', 'pg_stat_get_tuples_deleted',
@@ -76,15 +77,21 @@ BEGIN
 				'pg_stat_get_last_vacuum_time', 'pg_stat_get_last_autovacuum_time', 'pg_stat_get_last_analyze_time',
 				'pg_stat_get_last_autoanalyze_time', 'pg_stat_get_vacuum_count', 'pg_stat_get_autovacuum_count',
 				'pg_stat_get_analyze_count', 'pg_stat_get_autoanalyze_count')
+			AND to_regprocedure(format('citus_internal.%I(oid)', proname)) IS NULL
 	LOOP
-		EXECUTE pg_catalog.format($$CREATE FUNCTION citus_internal.%I(relation oid)
+		EXECUTE format($$CREATE FUNCTION citus_internal.%I(relation oid)
 			RETURNS %s STABLE LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_relation_statistic'$$,
 			statistic.proname, statistic.type);
-		EXECUTE pg_catalog.format('COMMENT ON FUNCTION citus_internal.%I(oid) IS %L', statistic.proname,
+		EXECUTE format('COMMENT ON FUNCTION citus_internal.%I(oid) IS %L', statistic.proname,
 			'stands for ' || statistic.proname || '() in queries: of a distributed table, that of its shards');
+		RETURN NEXT to_regprocedure(format('citus_internal.%I(oid)', statistic.proname));
 	END LOOP;
 END;
 $do$;
+COMMENT ON FUNCTION citus_internal.create_relation_statistics() IS
+	'creates those functions that stand for statistics of relations which this version of the server has, and that are missing; which';
+REVOKE ALL ON FUNCTION citus_internal.create_relation_statistics() FROM public;
+SELECT citus_internal.create_relation_statistics();
 
 CREATE FUNCTION pg_catalog.citus_shard_sizes(OUT shard_id integer, OUT size bigint)
 	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog

@@ -70,6 +70,7 @@ AS $$
 DECLARE
 	catalogs regclass[];
 	catalog record;
+	created regprocedure;
 	missing regclass;
 BEGIN
 	SELECT array_agg(relation), min(relation::text) FILTER (WHERE to_regclass('citus_upgrade.' || relation::text) IS NULL)::regclass
@@ -89,6 +90,9 @@ BEGIN
 	IF citus_internal.create_any_value() THEN
 		ALTER EXTENSION citus ADD AGGREGATE any_value(anyelement);
 	END IF;
+	FOR created IN SELECT citus_internal.create_relation_statistics() LOOP
+		EXECUTE format('ALTER EXTENSION citus ADD FUNCTION %s', created);
+	END LOOP;
 	DROP SCHEMA citus_upgrade CASCADE;
 END;
 $$;
