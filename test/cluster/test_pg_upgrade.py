@@ -65,12 +65,16 @@ def catalogs(node):
 def pg_upgrade(node, bindir, link=True):
     """Replaces the node by what pg_upgrade makes of it for the server with these programs."""
     upgraded = Node(node.name, find_free_ports(1, servers.FIRST_PORT), os.path.join(node.folder + "-upgraded"), bindir)
+    checksums = node.sql("SHOW data_checksums") == "on"
     node.stop()
     with open(os.path.join(node.data, "pomelo.conf"), encoding="utf-8") as file:
         settings = dict(line.strip().split(" = ", 1) for line in file)
     settings = {name: setting[1:-1] for name, setting in settings.items()
                 if name not in ("port", "cluster_name", "unix_socket_directories")}
-    upgraded.create(settings)
+    if "--no-data-checksums" in host.run_server_program([upgraded.program("initdb"), "--help"], capture_output=True).stdout:
+        upgraded.create(settings, () if checksums else ["--no-data-checksums"])     # the default has changed
+    else:
+        upgraded.create(settings)
     done = host.run_server_program(
         ["sh", "-c", 'cd "$0" && exec "$@"', upgraded.folder, upgraded.program("pg_upgrade"), "-b", node.bindir, "-B", bindir, "-d", node.data,
          "-D", upgraded.data, "-U", "postgres", "-p", str(node.port), "-P", str(upgraded.port), "--no-sync",

@@ -67,12 +67,12 @@ class Node:
 
     # -- life cycle
 
-    def create(self, settings):
-        """Makes the data directory; the server isn't started."""
+    def create(self, settings, options=()):
+        """Makes the data directory, with options of initdb; the server isn't started."""
         host.make_dir(self.folder)
         done = host.run_server_program(
             [self.program("initdb"), "-D", self.data, "-U", "postgres", "-E", "UTF8",
-             "--locale=C.UTF-8", "-A", "trust", "--no-sync", "--no-instructions"],
+             "--locale=C.UTF-8", "-A", "trust", "--no-sync", "--no-instructions", *options],
             capture_output=True)
         if done.returncode != 0:
             raise ClusterError(f"{self.name}: initdb failed\n{done.stdout}{done.stderr}")
