@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "columnar/scaled_numeric.h"
+#include "compat/varlena.h"
 
 #define DIGIT_BASE 10000
 #define DIGIT_DECIMALS 4

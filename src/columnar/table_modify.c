@@ -65,10 +65,16 @@ columnar_multi_insert(Relation table, TupleTableSlot **slots, int nslots, Comman
 	}
 }
 
+/*
+ * Rows of a COPY stay in memory, as those of an INSERT do: a distributed one
+ * comes in parts, which together make a stripe of a shard.  The storage of a
+ * table that is being rewritten is about to become another table's.
+ */
 static void
 columnar_finish_bulk_insert(Relation table, int options)
 {
-	stripe_writer_flush(table);
+	if (OidIsValid(table->rd_rel->relrewrite))
+		stripe_writer_flush(table);
 	(void) stripe_writer_prepare(table);
 }
 

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -31,6 +32,12 @@
 
 /* Places of keys that were found before; a power of two. */
 #define RECENT_KEYS 8192
+
+/* Groups after which their memory is measured. */
+#define MEASURE_EVERY 64
+
+/* What a group takes in the hash table's array. */
+#define PLACE_BYTES 48
 
 /* Most keys that are remembered. */
 #define MAX_RECENT_WORDS 4
@@ -56,6 +63,8 @@ struct VectorGroups
 	bool		iterating;
 	TupleTableSlot *slot;		/* of what a group carries */
 	TupleTableSlot *stored;		/* the same, of the table */
+	int64		count;
+	bool		full;			/* no new one is made */
 	RecentKey  *recent;
 	bool		recent_of_chunks;	/* words have codes in them */
 };
@@ -139,6 +148,12 @@ vector_groups_columns(List *exprs, ScanState *scan)
 	return columns;
 }
 
+bool
+vector_groups_are_full(const VectorGroups *groups)
+{
+	return groups->full;
+}
+
 MemoryContext
 vector_groups_context(const VectorGroups *groups)
 {
@@ -151,6 +166,8 @@ vector_groups_reset(VectorGroups *groups)
 	groups->only = NULL;
 	groups->returned = false;
 	groups->iterating = false;
+	groups->count = 0;
+	groups->full = false;
 	if (groups->table != NULL)
 	{
 		ResetTupleHashTable(groups->table);
@@ -178,21 +195,34 @@ only_group(VectorGroups *groups)
 	return groups->only;
 }
 
-/* The group of what is in the slot. */
+/* Looks from time to time whether the groups fill the memory for them. */
+static void
+count_group(VectorGroups *groups)
+{
+	if (++groups->count % MEASURE_EVERY == 0)
+		groups->full = MemoryContextMemAllocated(groups->context, true) + groups->count * PLACE_BYTES >
+			get_hash_memory_limit();
+}
+
+/* The group of what is in the slot, or NULL. */
 static TransitionState *
 find_group(VectorGroups *groups)
 {
-	bool		isnew;
+	bool		isnew = false;
 	TupleHashEntry entry;
-	void	  **states;
+	void	  **states = NULL;
 
 	ExecStoreVirtualTuple(groups->slot);
-	entry = LookupTupleHashEntry(groups->table, groups->slot, &isnew, NULL);
-	states = tuple_hash_additional(groups->table, entry);
+	entry = LookupTupleHashEntry(groups->table, groups->slot, groups->full ? NULL : &isnew, NULL);
+	if (entry != NULL)
+		states = tuple_hash_additional(groups->table, entry);
 	if (isnew)
+	{
 		*states = make_states(groups);
+		count_group(groups);
+	}
 	MemoryContextReset(groups->temporary);
-	return *states;
+	return states != NULL ? *states : NULL;
 }
 
 TransitionState *
@@ -346,9 +376,10 @@ find_by_words(VectorGroups *groups, const GroupColumn *columns, const VectorBatc
 		if (recent->states == NULL || memcmp(&wanted, recent, offsetof(RecentKey, words) + nkeys * sizeof(uint64)) != 0)
 		{
 			wanted.states = find_group_of_row(groups, columns, batch, batch->rows[i]);
-			*recent = wanted;
+			if (wanted.states != NULL)
+				*recent = wanted;
 		}
-		states[i] = recent->states;
+		states[i] = wanted.states;
 	}
 }
 

@@ -44,12 +44,16 @@ extern GroupColumn *vector_groups_columns(List *exprs, ScanState *scan);
 /* Forgets all groups. */
 extern void vector_groups_reset(VectorGroups *groups);
 
+/* Whether no new group is made until they are reset. */
+extern bool vector_groups_are_full(const VectorGroups *groups);
+
 /* Where the states' memory is, which vector_groups_reset() frees. */
 extern MemoryContext vector_groups_context(const VectorGroups *groups);
 
 /*
  * Finds the group of each row of a batch, in states, in the batch's order.
- * New ones are made.
+ * New ones are made; NULL: the memory for groups is full, and the row's isn't
+ * among them.
  */
 extern void vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch,
 							   TransitionState **states);

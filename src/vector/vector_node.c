@@ -10,6 +10,10 @@
  * row.  So are all for the rows of the row-wise part, and those of a scan
  * whose conditions can't be evaluated in vectors.
  *
+ * If the memory for groups is full, rows of others are kept in a tuplestore,
+ * and aggregated when the groups in memory were returned.  So all rows of a
+ * group are still advanced in their order.
+ *
  * The node's scan tuple is what a group carries and the results of the
  * aggregates; the executor evaluates HAVING and the target list on it.
  *
@@ -23,6 +27,7 @@
 #include "nodes/makefuncs.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
+#include "utils/tuplestore.h"
 
 #include "columnar/row_filter.h"
 #include "columnar/scan_node.h"
@@ -50,6 +55,9 @@ typedef struct AggregateInput
 {
 	GroupColumn *columns;
 	TransitionInput *transitions;
+	Bitmapset  *needed;			/* all columns of the scan */
+	Tuplestorestate *later;		/* rows of groups that had no memory, or
+								 * NULL */
 } AggregateInput;
 
 typedef struct VectorAggregateState
@@ -64,7 +72,8 @@ typedef struct VectorAggregateState
 	AggregateInput *inputs;		/* by child */
 	MemoryContext batch_context;	/* reset after each batch */
 	Arena	   *arena;			/* the same, of arrays */
-	bool		filled;			/* all rows were aggregated */
+	bool		filled;			/* all rows were aggregated, or are kept for
+								 * later */
 } VectorAggregateState;
 
 static Node *vector_aggregate_create(CustomScan *plan);
@@ -149,6 +158,7 @@ make_transition_input(Transition *transition, Aggref *aggref, ScanState *scan, T
 static void
 make_input(VectorAggregateState *state, List *exprs, ScanState *scan, AggregateInput *input)
 {
+	input->needed = vector_batch_columns((Node *) exprs, scan);
 	input->columns = vector_groups_columns(list_copy_head(exprs, state->plan.ncarried), scan);
 	input->transitions = palloc0(Max(state->ntransitions, 1) * sizeof(TransitionInput));
 	foreach_ptr(Aggref, aggref, aggregates_of(state, exprs))
@@ -256,23 +266,66 @@ advance_by_batch(Transition *transition, const TransitionInput *input, const Vec
 	}
 }
 
+/* Keeps the row that is the scan's tuple, whose group has no memory yet. */
+static void
+keep_for_later(VectorAggregateState *state, AggregateInput *input, ScanState *scan)
+{
+	if (input->later == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(state->inputs));
+
+		input->later = tuplestore_begin_heap(false, false, work_mem);
+		MemoryContextSwitchTo(old);
+	}
+	tuplestore_puttupleslot(input->later, scan->ps.ps_ExprContext->ecxt_scantuple);
+}
+
+/* Takes the rows without a group out of a batch. */
+static void
+keep_batch_for_later(VectorAggregateState *state, AggregateInput *input, VectorBatch *batch, TransitionState **states)
+{
+	uint32	   *rows = unconstify(uint32 *, batch->rows);
+	uint32		count = 0;
+
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		if (states[i] == NULL)
+		{
+			vector_batch_load_row(batch, input->needed, rows[i]);
+			keep_for_later(state, input, batch->scan);
+			continue;
+		}
+		rows[count] = rows[i];
+		states[count++] = states[i];
+	}
+	batch->count = count;
+}
+
 /* Aggregates the selected rows of a chunk group. */
 static void
-aggregate_batch(VectorAggregateState *state, const AggregateInput *input, const VectorBatch *batch)
+aggregate_batch(VectorAggregateState *state, AggregateInput *input, VectorBatch *batch)
 {
 	TransitionState **states = arena_alloc(batch->arena, batch->count * sizeof(TransitionState *));
 
 	vector_groups_find(state->groups, input->columns, batch, states);
+	if (vector_groups_are_full(state->groups))
+		keep_batch_for_later(state, input, batch, states);
 	for (int i = 0; i < state->ntransitions; i++)
 		advance_by_batch(state->transitions[i], &input->transitions[i], batch, states);
 }
 
-/* Aggregates the row in a scan's slot. */
+/* Aggregates the row that is a scan's tuple. */
 static void
-aggregate_row(VectorAggregateState *state, const AggregateInput *input, ScanState *scan)
+aggregate_row(VectorAggregateState *state, AggregateInput *input, ScanState *scan)
 {
 	ExprContext *econtext = scan->ps.ps_ExprContext;
 	TransitionState *states = vector_groups_find_row(state->groups, input->columns, scan);
+
+	if (states == NULL)
+	{
+		keep_for_later(state, input, scan);
+		return;
+	}
 
 	for (int i = 0; i < state->ntransitions; i++)
 	{
@@ -299,7 +352,7 @@ start_counting(ScanState *scan)
 }
 
 static void
-aggregate_scan(VectorAggregateState *state, const AggregateInput *input, CustomScanState *scan)
+aggregate_scan(VectorAggregateState *state, AggregateInput *input, CustomScanState *scan)
 {
 	for (;;)
 	{
@@ -343,7 +396,7 @@ aggregate_all(VectorAggregateState *state)
 
 	foreach_ptr(CustomScanState, scan, state->css.custom_ps)
 	{
-		const AggregateInput *input = &state->inputs[child++];
+		AggregateInput *input = &state->inputs[child++];
 
 		/* Parameters may have other values than in the last run. */
 		if (scan->ss.ps.chgParam != NULL)
@@ -358,6 +411,53 @@ aggregate_all(VectorAggregateState *state)
 	state->filled = true;
 }
 
+/*
+ * Aggregates the rows that were kept, after the groups that had memory were
+ * returned; rows without a group are kept again.  False if there were none.
+ */
+static bool
+aggregate_kept(VectorAggregateState *state)
+{
+	bool		found = false;
+	int			child = 0;
+
+	foreach_ptr(ScanState, scan, state->css.custom_ps)
+	{
+		AggregateInput *input = &state->inputs[child++];
+		Tuplestorestate *kept = input->later;
+		TupleTableSlot *slot;
+
+		if (kept == NULL)
+			continue;
+		if (!found)
+			vector_groups_reset(state->groups);
+		found = true;
+		input->later = NULL;
+		slot = MakeSingleTupleTableSlot(scan->ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
+		while (tuplestore_gettupleslot(kept, true, false, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			ResetExprContext(scan->ps.ps_ExprContext);
+			scan->ps.ps_ExprContext->ecxt_scantuple = slot;
+			aggregate_row(state, input, scan);
+		}
+		ExecDropSingleTupleTableSlot(slot);
+		tuplestore_end(kept);
+	}
+	return found;
+}
+
+static void
+forget_kept(VectorAggregateState *state)
+{
+	for (int child = 0; child < list_length(state->css.custom_ps); child++)
+	{
+		if (state->inputs[child].later != NULL)
+			tuplestore_end(state->inputs[child].later);
+		state->inputs[child].later = NULL;
+	}
+}
+
 /* The next group as the scan tuple. */
 static bool
 next_output(VectorAggregateState *state, TupleTableSlot *slot)
@@ -367,7 +467,9 @@ next_output(VectorAggregateState *state, TupleTableSlot *slot)
 	TransitionState *states;
 
 	ExecClearTuple(slot);
-	states = vector_groups_next(state->groups, slot);
+	do
+		states = vector_groups_next(state->groups, slot);
+	while (states == NULL && aggregate_kept(state));
 	if (states == NULL)
 		return false;
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
@@ -409,6 +511,7 @@ vector_aggregate_exec(CustomScanState *css)
 static void
 vector_aggregate_end(CustomScanState *css)
 {
+	forget_kept((VectorAggregateState *) css);
 	foreach_ptr(PlanState, child, css->custom_ps)
 		ExecEndNode(child);
 }
@@ -419,6 +522,7 @@ vector_aggregate_rescan(CustomScanState *css)
 	VectorAggregateState *state = (VectorAggregateState *) css;
 
 	vector_groups_reset(state->groups);
+	forget_kept(state);
 	state->filled = false;
 	foreach_ptr(PlanState, child, css->custom_ps)
 	{

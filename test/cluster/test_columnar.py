@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import value, wait_until
+from harness.servers import rows, value, wait_until
 from harness.statement import Statement
 from pomelo_check.sample import SEED
 
@@ -175,6 +175,19 @@ def test_parallel_workers_see_rows_of_the_transaction(columnar, schema, sessions
                     else "SET LOCAL debug_parallel_query = on")
     session.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10001, 14000) i")
     assert value(session, f"SELECT max({schema}.rows()) FROM {schema}.one") == ROWS + 4000
+
+
+def test_copy_fills_a_stripe_of_each_shard(schema, coordinator):
+    """The rows of a shard come in parts, between those of others."""
+    coordinator.execute(COLUMNAR.format(s=schema))
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'a', shard_count => 4)")
+    with coordinator.cursor().copy(f"COPY {schema}.t FROM STDIN") as copy:
+        for i in range(40000):
+            copy.write(f"{i}\t{i}\n")
+    stripes = rows(coordinator, f"""SELECT result FROM run_command_on_shards('{schema}.t',
+        $$SELECT count(*) || ' ' || (sum(row_count) > 9000) FROM columnar.stripe WHERE relation = '%s'::regclass$$)""")
+    assert stripes == [("1 true",)] * 4
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.t") == 40000
 
 
 def test_publication(columnar, schema, coordinator):
