@@ -13,6 +13,8 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "nodes/parsenodes.h"
 
 #if PG_VERSION_NUM < 170000
@@ -53,6 +55,33 @@ merge_condition(const Query *query)
 	}
 #endif
 	return NULL;
+}
+
+/* Whether a node is a call of merge_action(). */
+static inline bool
+merge_is_action(const Node *node)
+{
+#if PG_VERSION_NUM >= 170000
+	return IsA(node, MergeSupportFunc);
+#else
+	return false;
+#endif
+}
+
+/* A call of merge_action(); NULL before version 17. */
+static inline Expr *
+merge_make_action(void)
+{
+#if PG_VERSION_NUM >= 170000
+	MergeSupportFunc *action = makeNode(MergeSupportFunc);
+
+	action->msftype = TEXTOID;
+	action->msfcollid = DEFAULT_COLLATION_OID;
+	action->location = -1;
+	return (Expr *) action;
+#else
+	return NULL;
+#endif
 }
 
 #endif							/* CITUS_COMPAT_MERGE_H */

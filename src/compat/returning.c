@@ -3,7 +3,7 @@
  * returning.c
  *	  OLD and NEW in RETURNING.
  *
- * A wrapped column of OLD is a ReturningExpr whose expression is the Var.  The
+ * A wrapped column is a ReturningExpr whose expression is the Var.  The
  * planner knows these: it passes them to subqueries as parameters, and doesn't
  * look into them where it looks for the expressions of a lower plan.
  *
@@ -11,16 +11,20 @@
  */
 #include "postgres.h"
 
-#include "optimizer/optimizer.h"
-
 #include "compat/returning.h"
 
 #if PG_VERSION_NUM >= 180000
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/rel.h"
+
+#include "compat/virtual_column.h"
 
 /* Whether the rows of a command have a version. */
 typedef enum RowExists
@@ -34,7 +38,7 @@ typedef struct ReturningContext
 {
 	const Query *query;
 	int			levelsup;		/* of the query, seen from where we are */
-	List	   *old;			/* columns found by returning_wrap_old */
+	List	   *old;			/* columns found by returning_wrap */
 } ReturningContext;
 
 static RowExists
@@ -105,6 +109,71 @@ make_case(Node *expr, bool old, const ReturningContext *context)
 	return (Node *) result;
 }
 
+/* The columns of an expression over the target's row become OLD's or NEW's. */
+static bool
+set_version_walker(Node *node, void *data)
+{
+	const Var  *like = data;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		((Var *) node)->varno = like->varno;
+		((Var *) node)->varlevelsup = like->varlevelsup;
+		((Var *) node)->varreturningtype = like->varreturningtype;
+		return false;
+	}
+	return expression_tree_walker(node, set_version_walker, data);
+}
+
+/* The row itself as a list of its columns, among which are virtual ones. */
+static Node *
+expand_row(Relation relation, const Var *var)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	RowExpr    *row = makeNode(RowExpr);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		Node	   *column;
+
+		if (attribute->attisdropped)
+			column = (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+		else if (is_virtual_column(attribute))
+			column = build_generation_expression(relation, i + 1);
+		else
+			column = (Node *) makeVar(1, i + 1, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+		row->args = lappend(row->args, column);
+		row->colnames = lappend(row->colnames, makeString(pstrdup(NameStr(attribute->attname))));
+	}
+	row->row_typeid = var->vartype;
+	row->row_format = COERCE_EXPLICIT_CAST;
+	row->location = -1;
+	return (Node *) row;
+}
+
+/* A column of OLD or NEW, or its expression if it is a virtual one. */
+static Node *
+expand_column(Var *var, const ReturningContext *context)
+{
+	bool		old = var->varreturningtype == VAR_RETURNING_OLD;
+	Relation	relation = table_open(rt_fetch(context->query->resultRelation, context->query->rtable)->relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	Node	   *result = (Node *) var;
+
+	if (desc->constr != NULL && desc->constr->has_generated_virtual && var->varattno == 0)
+		result = expand_row(relation, var);
+	else if (var->varattno > 0 && is_virtual_column(TupleDescAttr(desc, var->varattno - 1)))
+		result = build_generation_expression(relation, var->varattno);
+	table_close(relation, NoLock);
+	if (result == (Node *) var)
+		return result;
+	(void) set_version_walker(result, var);
+	return row_exists(context->query, old) == ROW_ALWAYS ? result : make_case(result, old, context);
+}
+
 static Node *
 simplify_mutator(Node *node, void *data)
 {
@@ -114,7 +183,10 @@ simplify_mutator(Node *node, void *data)
 	if (node == NULL)
 		return NULL;
 	if (is_versioned(node, context))
-		return simplify_column((Var *) node, context->query);
+	{
+		result = simplify_column((Var *) node, context->query);
+		return is_versioned(result, context) ? expand_column((Var *) result, context) : result;
+	}
 	if (IsA(node, ReturningExpr) && ((ReturningExpr *) node)->retlevelsup == context->levelsup)
 	{
 		bool		old = ((ReturningExpr *) node)->retold;
@@ -153,11 +225,13 @@ wrap_mutator(Node *node, void *data)
 	if (is_versioned(node, context))
 	{
 		ReturningExpr *result = makeNode(ReturningExpr);
+		bool		old = ((Var *) node)->varreturningtype == VAR_RETURNING_OLD;
 
 		result->retlevelsup = context->levelsup;
-		result->retold = true;
+		result->retold = old;
 		result->retexpr = copyObject((Expr *) node);
-		context->old = list_append_unique(context->old, returning_old_column((Node *) result));
+		if (old)
+			context->old = list_append_unique(context->old, returning_wrapped((Node *) result, &old));
 		return (Node *) result;
 	}
 	if (IsA(node, Query))
@@ -173,7 +247,7 @@ wrap_mutator(Node *node, void *data)
 }
 
 List *
-returning_wrap_old(Query *query)
+returning_wrap(Query *query)
 {
 	ReturningContext context = {query};
 
@@ -182,39 +256,16 @@ returning_wrap_old(Query *query)
 }
 
 Var *
-returning_old_column(const Node *node)
+returning_wrapped(const Node *node, bool *old)
 {
 	Var		   *result;
 
 	if (!IsA(node, ReturningExpr))
 		return NULL;
+	*old = ((const ReturningExpr *) node)->retold;
 	result = copyObject(castNode(Var, ((const ReturningExpr *) node)->retexpr));
 	result->varlevelsup = 0;
 	result->varreturningtype = VAR_RETURNING_DEFAULT;
-	return result;
-}
-
-static bool
-returned_columns_walker(Node *node, void *columns)
-{
-	List	  **result = columns;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var) || IsA(node, ReturningExpr))
-	{
-		*result = lappend(*result, node);
-		return false;
-	}
-	return expression_tree_walker(node, returned_columns_walker, columns);
-}
-
-List *
-returning_columns(Node *node)
-{
-	List	   *result = NIL;
-
-	(void) returned_columns_walker(node, &result);
 	return result;
 }
 
@@ -226,21 +277,15 @@ returning_simplify(Query *query)
 }
 
 List *
-returning_wrap_old(Query *query)
+returning_wrap(Query *query)
 {
 	return NIL;
 }
 
 Var *
-returning_old_column(const Node *node)
+returning_wrapped(const Node *node, bool *old)
 {
 	return NULL;
-}
-
-List *
-returning_columns(Node *node)
-{
-	return pull_var_clause(node, PVC_RECURSE_PLACEHOLDERS);
 }
 
 #endif

@@ -18,30 +18,25 @@
 /*
  * Simplifies the RETURNING list of a rewritten query that writes, in place:
  * columns of a row that the command never has become nulls, those of the row
- * that RETURNING means anyway become its, and expressions over OLD or NEW of a
- * row that may not exist become CASE.  Afterwards only an UPDATE, an INSERT
- * with ON CONFLICT DO UPDATE and MERGE can refer to OLD, only MERGE to NEW.
+ * that RETURNING means anyway become its, virtual ones their expressions, and
+ * expressions over OLD or NEW of a row that may not exist become CASE.
+ * Afterwards only an UPDATE, an INSERT with ON CONFLICT DO UPDATE and MERGE
+ * can refer to OLD, only MERGE to NEW.
  */
 extern void returning_simplify(Query *query);
 
 /*
- * Wraps each of OLD's columns in the query's RETURNING list, in place, so that
- * setrefs.c takes it for an expression, which isn't the target's column of the
- * same number.  Returns these columns as columns of the target (Var), each
+ * Wraps each column of OLD and NEW in the query's RETURNING list, in place, so
+ * that setrefs.c takes it for an expression, which isn't the target's column
+ * of the same number.  Returns OLD's as columns of the target (Var), each
  * once.
  */
-extern List *returning_wrap_old(Query *query);
+extern List *returning_wrap(Query *query);
 
 /*
- * The column of the target of a wrapped column of OLD, or NULL for any other
- * expression.
+ * The column of the target of a wrapped one, and whether it is OLD's; NULL for
+ * any other expression.
  */
-extern Var *returning_old_column(const Node *node);
-
-/*
- * The columns of an expression (as pull_var_clause with
- * PVC_RECURSE_PLACEHOLDERS), wrapped ones as they are.
- */
-extern List *returning_columns(Node *node);
+extern Var *returning_wrapped(const Node *node, bool *old);
 
 #endif							/* CITUS_COMPAT_RETURNING_H */

@@ -26,8 +26,9 @@
 enum
 {
 	CHANGE_SEQUENCE,			/* int8: position in the child's output */
-	CHANGE_IDENTITY,			/* tid, or bytea (executor/row_image.h) for a
-								 * reference table; null for INSERT */
+	CHANGE_IDENTITY,			/* of the old row: tid, or bytea
+								 * (executor/row_image.h) for a reference
+								 * table; null for INSERT */
 	CHANGE_NEW_ROW,				/* the table's row type; null for DELETE */
 	CHANGE_PARTITION,			/* int8: the shard of the row's partition; null
 								 * if there are none */
@@ -85,6 +86,7 @@ typedef struct ModifyOutput
 	TupleDesc	desc;			/* scan tuple, and its position */
 	Tuplesortstate *sorted;		/* NULL: there are none */
 	TupleTableSlot *row;		/* one that goes in */
+	Datum		actions[CMD_MERGE]; /* names of commands, for merge_action() */
 	TupleTableSlot *slot;		/* and one that comes out */
 } ModifyOutput;
 
@@ -139,7 +141,10 @@ typedef struct DistModifyState
 extern void modify_read_input(DistModifyState *state);
 extern TupleTableSlot *modify_next_input(DistModifyState *state);
 
-/* A row's columns; one of them, or the row itself for attribute number 0. */
+/*
+ * A row's columns, as they are stored (null in the place of virtual ones); one
+ * of them, or the row itself for attribute number 0.
+ */
 extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
 extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
 

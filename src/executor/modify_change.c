@@ -71,7 +71,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, cons
 	{
 		cursor_row_moves(state->plan.relid);
 		modify_add_change(state, &state->pending.moves, shard, identity, NULL, NULL, child);
-		modify_add_change(state, &state->pending.inserts, new_shard, NULL, values, nulls, child);
+		modify_add_change(state, &state->pending.inserts, new_shard, identity, values, nulls, child);
 	}
 	if (state->triggers != NULL)
 		triggers_after_update(state->triggers, old, values, nulls);

@@ -52,7 +52,7 @@ static void
 check_scan_slot(DistModifyState *state, bool view_checks)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	int			n = state->plan.nconflict_params;
+	int			n = state->plan.first_check;
 
 	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
 	foreach_node(List, check, state->plan.checks)

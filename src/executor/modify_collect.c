@@ -222,10 +222,14 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	MergeMatchKind kind = MERGE_WHEN_MATCHED;
 	bool		isnull;
 
-	/* expressions are compiled for the node's own, virtual, scan slot */
+	/*
+	 * expressions are compiled for the node's own, virtual, scan slot, where
+	 * columns for RETURNING follow the child's
+	 */
 	slot_getallattrs(child);
 	ExecClearTuple(scan_slot);
 	memcpy(scan_slot->tts_values, child->tts_values, sizeof(Datum) * child->tts_nvalid);
+	memset(scan_slot->tts_isnull, true, sizeof(bool) * scan_slot->tts_tupleDescriptor->natts);
 	memcpy(scan_slot->tts_isnull, child->tts_isnull, sizeof(bool) * child->tts_nvalid);
 	ExecStoreVirtualTuple(scan_slot);
 	econtext->ecxt_scantuple = scan_slot;

@@ -140,15 +140,13 @@ modify_begin_pending(DistModifyState *state)
 	init_changes(state, &state->pending.inserts, state->plan.insert_text);
 	init_changes(state, &state->pending.updates, state->plan.update_text);
 	init_changes(state, &state->pending.deletes, state->plan.delete_text);
-	init_changes(state, &state->pending.moves, state->plan.delete_text);
+	init_changes(state, &state->pending.moves, state->plan.move_text);
 	init_changes(state, &state->pending.upserts, state->plan.upsert_text);
 	state->pending.upserts.nfixed = UPSERT_FIXED_COLUMNS;
 	state->pending.inserts.has_ordinal = false;
 	state->pending.inserts.nfixed = 0;
 	state->pending.moves.returns = false;
 	state->pending.moves.counts = false;
-	if (state->plan.moves_rows)
-		state->pending.deletes.returns = false;
 	state->pending.seen = shared_seen(state);
 	if (state->pending.seen != NULL)
 		return;

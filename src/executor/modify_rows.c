@@ -18,7 +18,9 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 
+#include "compat/virtual_column.h"
 #include "executor/modify.h"
 #include "executor/row_texts.h"
 
@@ -56,6 +58,8 @@ modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls)
 	tuple.t_tableOid = InvalidOid;
 	tuple.t_data = header;
 	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
+	for (int i = 0; i < state->row_desc->natts; i++)
+		nulls[i] = nulls[i] || is_virtual_column(TupleDescAttr(state->row_desc, i));
 }
 
 Datum
@@ -132,6 +136,9 @@ modify_begin_output(DistModifyState *state)
 	state->output.sorted = tuplesort_begin_heap(state->output.desc, 1, &column, &operator, &collation,
 										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	state->output.row = MakeSingleTupleTableSlot(state->output.desc, &TTSOpsVirtual);
+	state->output.actions[CMD_INSERT] = CStringGetTextDatum("INSERT");
+	state->output.actions[CMD_UPDATE] = CStringGetTextDatum("UPDATE");
+	state->output.actions[CMD_DELETE] = CStringGetTextDatum("DELETE");
 	state->output.slot = MakeSingleTupleTableSlot(state->output.desc, &TTSOpsMinimalTuple);
 }
 
@@ -163,11 +170,23 @@ old_position(DistModifyState *state, AttrNumber attno)
 	return list_length(state->plan.attnos) + position_of_column(state->plan.old_attnos, attno);
 }
 
+/* The command that a change belongs to: a row that moves is updated. */
+static CmdType
+command_of(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot)
+{
+	if (changes == &state->pending.deletes)
+		return CMD_DELETE;
+	if (changes == &state->pending.updates)
+		return CMD_UPDATE;
+	return slot_attisnull(change_slot, CHANGE_IDENTITY + 1) ? CMD_INSERT : CMD_UPDATE;
+}
+
 void
 modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
 				  TupleTableSlot *row, TupleTableSlot *change_slot)
 {
 	TupleTableSlot *output = state->output.row;
+	CmdType		command;
 	int			natts;
 
 	if (state->output.sorted == NULL)
@@ -175,21 +194,22 @@ modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple chan
 	natts = output->tts_tupleDescriptor->natts;
 	ExecClearTuple(output);
 	ExecStoreMinimalTuple(change, change_slot, false);
+	command = command_of(state, changes, change_slot);
 	for (int i = 0; i < natts - 1; i++)
 	{
 		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
 		int			resno = list_nth_int(state->plan.column_resnos, i);
 
-		if (resno == COLUMN_EXCLUDED)
-			output->tts_isnull[i] = true;
+		output->tts_isnull[i] = resno == COLUMN_EXCLUDED || (resno == COLUMN_NEW && command == CMD_DELETE);
+		if (output->tts_isnull[i])
+			continue;
+		if (resno == COLUMN_ACTION)
+			output->tts_values[i] = state->output.actions[command];
 		else if (resno > 0)
 			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
 												 &output->tts_isnull[i]);
 		else if (attno == TableOidAttributeNumber && resno != COLUMN_OLD)
-		{
 			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
-			output->tts_isnull[i] = false;
-		}
 		else
 		{
 			int			position = changes->nfixed +

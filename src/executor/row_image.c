@@ -39,6 +39,7 @@
 #include "utils/typcache.h"
 
 #include "compat/sql_function.h"
+#include "compat/virtual_column.h"
 #include "executor/row_image.h"
 #include "lib/exact_text.h"
 #include "remote/wire_type.h"
@@ -162,7 +163,7 @@ row_image_make(RowImage *image, Datum *values, bool *nulls)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(image->desc, i);
 
-		if (attribute->attisdropped)
+		if (attribute->attisdropped || is_virtual_column(attribute))
 			continue;
 		appendStringInfoCharMacro(&bytes, nulls[i] ? 'n' : 'v');
 		if (!nulls[i])

@@ -16,6 +16,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -27,6 +28,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -220,7 +222,7 @@ prepare_query(Query *query, PlanningContext *context)
 		return;
 	if (has_foreign_check(query))
 		context->checked_here = lappend_oid(context->checked_here, table->relid);
-	old = returning_wrap_old(query);
+	old = returning_wrap(query);
 	if (query->commandType == CMD_INSERT)
 	{
 		context->runs_code = context->runs_code || users_code_walker((Node *) query, NULL);
@@ -403,7 +405,8 @@ adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 
 /*
  * Position in the child's result of a junk column by name; 0 if it isn't
- * there.  The row identity of a partition's row is a ROWID_VAR.
+ * there.  The row identity of a partition's row is a ROWID_VAR; the planner
+ * makes the row of a table with virtual columns an expression.
  */
 static int
 junk_resno(List *child_tlist, const char *name, int varno)
@@ -411,108 +414,11 @@ junk_resno(List *child_tlist, const char *name, int varno)
 	foreach_ptr(TargetEntry, entry, child_tlist)
 	{
 		if (entry->resjunk && entry->resname && strcmp(entry->resname, name) == 0 &&
-			IsA(entry->expr, Var) &&
-			(((Var *) entry->expr)->varno == varno || ((Var *) entry->expr)->varno == ROWID_VAR))
+			(!IsA(entry->expr, Var) || ((Var *) entry->expr)->varno == varno ||
+			 ((Var *) entry->expr)->varno == ROWID_VAR))
 			return entry->resno;
 	}
 	return 0;
-}
-
-/* Position in the child's result of an expression. */
-static int
-child_resno(List *child_tlist, Expr *expr)
-{
-	TargetEntry *entry = tlist_member(expr, child_tlist);
-
-	if (entry == NULL)
-		elog(ERROR, "variable not found in the rows to write");
-	return entry->resno;
-}
-
-/* Nodes don't return the partition that a row has been written to. */
-static void
-check_returned_tableoid(const ModifyPlan *plan)
-{
-	if (get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot return column \"tableoid\" of distributed partitioned table \"%s\"",
-						get_rel_name(plan->relid)),
-				 errhint("Return the columns that it is partitioned by.")));
-}
-
-/*
- * A column of OLD in RETURNING.  The child of an UPDATE has computed it; for
- * ON CONFLICT DO UPDATE nodes return it.
- */
-static void
-note_old_column(ModifyPlan *plan, const Var *column, List *child_tlist)
-{
-	if (plan->command == CMD_UPDATE)
-	{
-		plan->column_attnos = lappend_int(plan->column_attnos, 0);
-		plan->column_resnos = lappend_int(plan->column_resnos, child_resno(child_tlist, (Expr *) column));
-		return;
-	}
-	if (plan->resolves)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot return OLD of rows that ON CONFLICT DO UPDATE changes in table \"%s\"",
-						get_rel_name(plan->relid)),
-				 errdetail("The table has row triggers, or DO UPDATE can't be executed by the nodes with the rows."),
-				 errhint("Use separate UPDATE and INSERT statements.")));
-	if (column->varattno == TableOidAttributeNumber)
-		check_returned_tableoid(plan);
-	plan->column_attnos = lappend_int(plan->column_attnos, column->varattno);
-	plan->column_resnos = lappend_int(plan->column_resnos, COLUMN_OLD);
-	plan->old_attnos = list_append_unique_int(plan->old_attnos, column->varattno);
-}
-
-/*
- * The scan tuple for RETURNING: columns of the target that nodes return, and
- * columns of other tables that the child has computed.
- */
-static List *
-make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *child_tlist)
-{
-	List	   *scan_tlist = NIL;
-
-	foreach_ptr(Expr, column, returning_columns((Node *) returning))
-	{
-		const Var  *old = returning_old_column((Node *) column);
-		const Var  *var = (const Var *) column;
-		bool		of_target = old == NULL && var->varno == varno;
-
-		if (tlist_member(column, scan_tlist) != NULL)
-			continue;
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(copyObject(column), list_length(scan_tlist) + 1, NULL, false));
-		if (old != NULL)
-		{
-			note_old_column(plan, old, child_tlist);
-			continue;
-		}
-		plan->column_attnos = lappend_int(plan->column_attnos, of_target ? var->varattno : 0);
-		plan->column_resnos = lappend_int(plan->column_resnos,
-										  of_target ? 0 : child_resno(child_tlist, column));
-		if (of_target && var->varattno == TableOidAttributeNumber)
-			check_returned_tableoid(plan);
-		else if (of_target)
-			plan->attnos = list_append_unique_int(plan->attnos, var->varattno);
-	}
-	if (returning != NIL && plan->attnos == NIL)
-		plan->attnos = list_make1_int(SelfItemPointerAttributeNumber);	/* to see which rows there are */
-	return scan_tlist;
-}
-
-static void
-check_merge(List *returning)
-{
-	if (returning != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("MERGE with RETURNING is not supported for distributed tables"),
-				 errhint("Write the rows by INSERT, UPDATE or DELETE statements with RETURNING.")));
 }
 
 /* Packs MERGE's actions; their expressions refer to the child's columns. */
@@ -548,6 +454,24 @@ make_actions(ModifyPlan *plan, List *actions)
 }
 
 /*
+ * A condition for rows that MERGE has written: merge_action() = 'DELETE' OR
+ * the condition.  Before version 17 there are none.
+ */
+static Expr *
+merge_unless_deleted(Expr *condition)
+{
+	Expr	   *action = merge_make_action();
+	Expr	   *name = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum("DELETE"), false, false);
+	Expr	   *deleted;
+
+	if (action == NULL)
+		return condition;
+	deleted = make_opclause(TextEqualOperator, BOOLOID, false, action, name, InvalidOid, DEFAULT_COLLATION_OID);
+	set_opfuncid((OpExpr *) deleted);
+	return makeBoolExpr(OR_EXPR, list_make2(deleted, condition), -1);
+}
+
+/*
  * Conditions that the initiator evaluates: policies that the nodes can't
  * evaluate, over new rows, and check options of views, over the rows that
  * nodes return.  Sets the error messages.
@@ -559,9 +483,12 @@ make_checks(ModifyPlan *plan, List *options)
 
 	foreach_ptr(WithCheckOption, option, options)
 	{
+		Expr	   *check;
+
 		if (option->kind != WCO_VIEW_CHECK && (plan->traits.flags & TASK_UNCHECKED) == 0)
 			continue;
-		checks = lappend(checks, make_ands_explicit((List *) option->qual));
+		check = make_ands_explicit((List *) option->qual);
+		checks = lappend(checks, plan->command == CMD_MERGE ? merge_unless_deleted(check) : check);
 		plan->checks = lappend(plan->checks,
 							   list_make3(makeInteger(option->kind), makeString(pstrdup(option->relname)),
 										  plan_string_pack(option->polname)));
@@ -741,14 +668,16 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 	}
 	if (updates && (plan->command != CMD_INSERT || plan->resolves))
 		plan->update_text = modify_update_text(table, written_columns(plan, table), plan->key_attnos, plan->attnos);
-	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
-		plan->delete_text = modify_delete_text(table, plan->key_attnos, plan->moves_rows ? NIL : plan->attnos);
+	if (plan->command == CMD_DELETE || merge)
+		plan->delete_text = modify_delete_text(table, plan->key_attnos, plan->attnos);
+	if (plan->moves_rows)
+		plan->move_text = modify_delete_text(table, plan->key_attnos, NIL);
 }
 
 /*
- * The child's columns as scan tuple of MERGE's expressions.  They don't use
- * the columns that identify rows of partitions, which setrefs.c would reject
- * here.
+ * The child's columns, which MERGE's expressions use, as the first ones of its
+ * scan tuple.  They don't use the columns that identify rows of partitions,
+ * which setrefs.c would reject here.
  */
 static List *
 make_merge_columns(PlannerInfo *root, List *child_tlist)
@@ -813,6 +742,8 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	CustomScan *scan = makeNode(CustomScan);
 	ModifyPlan	plan = {0};
 	List	   *exprs = NIL;
+	List	   *output;			/* what is computed over written rows:
+								 * RETURNING, and checks */
 
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
@@ -833,7 +764,6 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 
 	if (plan.command == CMD_MERGE)
 	{
-		check_merge(returning);
 		/*
 		 * the actions use the target's columns from before the join with the
 		 * source
@@ -841,38 +771,32 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		exprs = make_actions(&plan, root->parse->mergeActionList);
 		exprs = add_merge_condition(&plan, exprs, merge_condition(root->parse));
 		exprs = (List *) without_nulling(root, (Node *) exprs);
-		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);
-		plan.assigned = assigned_columns(&plan);
-		plan.triggers = write_fires(plan.commands, table, plan.assigned);
-		plan.traits.flags = task_flags(&plan, root->parse);
-		make_texts(&plan, table, root, &exprs);
+		child_tlist = make_merge_columns(root, child_tlist);
+		scan->custom_scan_tlist = list_copy(child_tlist);
 	}
-	else
-	{
-		List	   *checks;
-
-		plan.assigned = assigned_columns(&plan);
-		plan.triggers = write_fires(plan.commands, table, plan.assigned);
-		note_moves(&plan, table);
-		plan.traits.flags = task_flags(&plan, root->parse);
-		checks = make_checks(&plan, root->parse->withCheckOptions);
-		plan.has_returning = returning != NIL || checks != NIL;
-		scan->custom_scan_tlist =
-			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
-								   child_tlist);
-		if (plan.resolves)
-			conflict_prepare(&plan, conflict, varno, &scan->custom_scan_tlist);
-		make_texts(&plan, table, root, &exprs);
-		plan.streams = only_stores(&plan, table, conflict);
-		plan.reads_first = planning_context == NULL || planning_context->scans != NIL ||
-			planning_context->modifying_cte || planning_context->runs_code;
+	plan.assigned = assigned_columns(&plan);
+	plan.triggers = write_fires(plan.commands, table, plan.assigned);
+	note_moves(&plan, table);
+	plan.traits.flags = task_flags(&plan, root->parse);
+	output = list_concat(list_copy(returning), make_checks(&plan, root->parse->withCheckOptions));
+	plan.has_returning = output != NIL;
+	if (plan.command == CMD_MERGE)
+		output = modify_wrap_returned((List *) without_nulling(root, (Node *) output), varno);
+	modify_returned_columns(&plan, output, varno, child_tlist, &scan->custom_scan_tlist);
+	if (plan.resolves)
+		conflict_prepare(&plan, conflict, varno, &scan->custom_scan_tlist);
+	make_texts(&plan, table, root, &exprs);
+	if (plan.command != CMD_MERGE)
 		plan.nconflict_params = list_length(exprs);
-		exprs = list_concat(exprs, checks);
-		if (plan.resolves)
-			exprs = conflict_add_action(&plan, conflict, exprs);
-	}
+	plan.first_check = list_length(exprs);
+	exprs = list_concat(exprs, list_copy_tail(output, list_length(returning)));
+	if (plan.resolves)
+		exprs = conflict_add_action(&plan, conflict, exprs);
+	plan.streams = only_stores(&plan, table, conflict);
+	plan.reads_first = planning_context == NULL || planning_context->scans != NIL ||
+		planning_context->modifying_cte || planning_context->runs_code;
 
-	scan->scan.plan.targetlist = copyObject(returning);
+	scan->scan.plan.targetlist = copyObject(list_truncate(output, list_length(returning)));
 	scan->flags = best_path->flags;
 	scan->methods = &dist_modify_methods;
 	scan->custom_plans = custom_plans;

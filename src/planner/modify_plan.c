@@ -18,6 +18,7 @@ static const PlanField modify_plan_fields[] = {
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, insert_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, update_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, delete_text),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, move_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, upsert_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, again_text),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, update_colnos),

@@ -41,8 +41,8 @@
 #define JUNK_OLD_ROW "citus_row"
 
 /*
- * In the place of a position in the child's result: a column of the excluded
- * row.
+ * In the place of a position in the child's result: a column of the scan tuple
+ * that RETURNING doesn't use.  In an INSERT it is one of the excluded row.
  */
 #define COLUMN_EXCLUDED (-1)
 
@@ -51,6 +51,13 @@
  * was, which nodes return.
  */
 #define COLUMN_OLD (-2)
+
+/*
+ * The same in MERGE: a column of the new row, which nodes return, null if the
+ * row was deleted; and merge_action().
+ */
+#define COLUMN_NEW (-3)
+#define COLUMN_ACTION (-4)
 
 /* One WHEN clause of MERGE. */
 typedef struct ModifyAction
@@ -106,12 +113,13 @@ typedef struct ModifyPlan
 								 * unique */
 	int			nconflict_params;	/* leading expressions: parameters from $2
 									 * on */
+	int			first_check;	/* index of the first expression of checks */
 	int			condition;		/* of MERGE: index of the expression that tells
 								 * rows with a match from those without a
 								 * source; -1: there are no clauses for the
 								 * latter */
-	List	   *checks;			/* for each expression that follows those: kind
-								 * of WithCheckOption, and names of the view or
+	List	   *checks;			/* for each expression from there on: kind of
+								 * WithCheckOption, and names of the view or
 								 * table and the policy */
 	List	   *attnos;			/* IntList: target columns that nodes return */
 	List	   *old_attnos;		/* IntList: columns of rows before DO UPDATE
@@ -128,6 +136,8 @@ typedef struct ModifyPlan
 								 * the statement has written other rows */
 	char	   *update_text;
 	char	   *delete_text;
+	char	   *move_text;		/* the delete_text for rows that are inserted
+								 * into other shards */
 } ModifyPlan;
 
 /* Its CreateCustomScanState is set by the executor. */
@@ -167,6 +177,26 @@ extern char *modify_upsert_text(const DistTable *table, List *attnos, PlannerInf
 #define UPSERT_FIXED_COLUMNS 3
 extern char *modify_update_text(const DistTable *table, List *colnos, List *key_attnos, List *attnos);
 extern char *modify_delete_text(const DistTable *table, List *key_attnos, List *attnos);
+
+/*
+ * modify_returning.c: makes the columns of MERGE's target (range table entry
+ * varno) in RETURNING expressions others than its actions' columns, which are
+ * from before the write.  Returns a copy.
+ */
+extern List *modify_wrap_returned(List *exprs, Index varno);
+
+/*
+ * The columns that RETURNING expressions use: Var, PlaceHolderVar,
+ * MergeSupportFunc, and wrapped ones.
+ */
+extern List *modify_columns_in(Node *exprs);
+
+/*
+ * Appends these to the scan tuple, whose first columns, of MERGE, are the
+ * child's.  Columns of the target are those that nodes return; the child has
+ * computed those of other tables.
+ */
+extern void modify_returned_columns(ModifyPlan *plan, List *exprs, Index varno, List *child_tlist, List **scan_tlist);
 
 /*
  * row_key.c: columns that no two rows of a table have in common at any time,

@@ -31,6 +31,7 @@
 #include "planner/dist_cost.h"
 #include "planner/dist_plan.h"
 #include "planner/dist_query.h"
+#include "planner/modify_plan.h"
 #include "planner/planning_context.h"
 #include "planner/write_query.h"
 
@@ -117,9 +118,11 @@ target_stands_alone(PlannerInfo *root, const DistRel *rel)
 static bool
 returns_old(List *returning)
 {
-	foreach_ptr(Node, column, returning_columns((Node *) returning))
+	foreach_ptr(Node, column, modify_columns_in((Node *) returning))
 	{
-		if (returning_old_column(column) != NULL)
+		bool		old;
+
+		if (returning_wrapped(column, &old) != NULL)
 			return true;
 	}
 	return false;
