@@ -25,6 +25,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "compat/group_clause.h"
 #include "compat/run_conditions.h"
 #include "planner/dist_query.h"
 #include "planner/planner.h"
@@ -185,7 +186,7 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 							 double ngroups)
 {
 	PathTarget *input;
-	List	   *clause = root->parse->groupClause;
+	List	   *clause = dividing_group_clause(root);
 	AggClauseCosts costs = {0};
 	DistQuery  *query = palloc0(sizeof(DistQuery));
 	double		nrows;
@@ -211,7 +212,8 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 		path = (Path *) create_sort_path(root, grouped_rel, path, root->group_pathkeys, -1.0);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	add_path(grouped_rel, (Path *) create_agg_path(root, grouped_rel, path, grouped_rel->reltarget,
-												   clause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, clause,
+												   root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
+												   AGGSPLIT_SIMPLE, clause,
 												   (List *) root->parse->havingQual, &costs, ngroups));
 }
 

@@ -29,6 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
+#include "compat/group_clause.h"
 #include "compat/query_rels.h"
 #include "compat/subquery_path.h"
 #include "planner/dist_query.h"
@@ -336,7 +337,8 @@ keep_order_in_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	add_path(grouped_rel, (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path,
 												   grouped_rel->reltarget, AGG_HASHED, AGGSPLIT_SIMPLE,
-												   parse->groupClause, (List *) parse->havingQual, &costs, ngroups));
+												   dividing_group_clause(root), (List *) parse->havingQual, &costs,
+												   ngroups));
 }
 
 static void

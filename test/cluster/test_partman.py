@@ -7,6 +7,12 @@ from harness.servers import rows, value
 
 pytestmark = pytest.mark.some(2)
 
+# How its versions write arguments.
+SPELLING = {
+    "4": {"day": "'native', 'daily'", "month": "'native', 'monthly'", "hundred": "'native', '100'", "declarative": "native"},
+    "5": {"day": "'1 day'", "month": "'1 month'", "hundred": "'100'", "declarative": "declarative"},
+}
+
 # What there is of a table, its partitions, and tables that were its partitions; names are without the schema's.
 SHAPE = """
 SELECT c.oid::regclass::text, pg_get_expr(c.relpartbound, c.oid), c.relispartition, c.relacl::text,
@@ -20,7 +26,7 @@ CREATE TABLE t (tenant int NOT NULL, at timestamptz NOT NULL, v text DEFAULT 'ne
 CREATE INDEX ON t (v);
 GRANT SELECT ON t TO pg_monitor;
 SELECT distribute();
-SELECT partman.create_parent('t', 'at', 'native', 'daily', p_premake => 2, p_start_partition => (current_date - 4)::text);
+SELECT partman.create_parent('t', 'at', {day}, p_premake => 2, p_start_partition => (current_date - 4)::text);
 INSERT INTO t SELECT g, current_date - g % 5 + interval '1 hour' FROM generate_series(1, 50) g;
 INSERT INTO t VALUES (1, current_date + 40);
 CALL partman.partition_data_proc('t', p_wait => 0);
@@ -39,7 +45,7 @@ CREATE TABLE t (tenant int NOT NULL, id bigint NOT NULL, r int REFERENCES refere
 CREATE TABLE template (LIKE t);
 ALTER TABLE template ADD PRIMARY KEY (tenant, id);
 SELECT distribute();
-SELECT partman.create_parent('t', 'id', 'native', '100', p_premake => 2, p_template_table => '{schema}.template');
+SELECT partman.create_parent('t', 'id', {hundred}, p_premake => 2, p_template_table => '{schema}.template');
 INSERT INTO t SELECT g % 7, g, g % 10, 'x' FROM generate_series(1, 350) g;
 CALL partman.partition_data_proc('t', p_wait => 0);
 SELECT partman.run_maintenance('t');
@@ -55,8 +61,8 @@ CALL partman.undo_partition_proc('t', p_target_table => '{schema}.t_back', p_kee
 OF_PARTITIONS = """
 CREATE TABLE t (tenant int NOT NULL, at date NOT NULL, id int NOT NULL, v text) PARTITION BY RANGE (at);
 SELECT distribute();
-SELECT partman.create_parent('t', 'at', 'native', 'monthly', p_premake => 1, p_start_partition => (current_date - 40)::text);
-SELECT partman.create_sub_parent('t', 'id', 'native', '100', p_native_check => 'yes', p_premake => 1);
+SELECT partman.create_parent('t', 'at', {month}, p_premake => 1, p_start_partition => (current_date - 40)::text);
+SELECT partman.create_sub_parent('t', 'id', {hundred}, p_{declarative}_check => 'yes', p_premake => 1);
 INSERT INTO t SELECT g % 5, current_date, g, 'x' FROM generate_series(1, 150) g;
 SELECT partman.run_maintenance();
 SELECT partman.run_maintenance()
@@ -73,11 +79,17 @@ def partman(cluster, coordinator):
     coordinator.execute("RESET ROLE; DROP SCHEMA IF EXISTS partman CASCADE")
 
 
+def spelling(connection):
+    """How the version that is installed writes arguments."""
+    version = value(connection, "SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'")
+    return SPELLING[version.partition(".")[0]]
+
+
 def life(connection, schema, steps, distributed):
     """What there is after each step of a table's life, in a schema of its own."""
     shapes = []
     connection.execute(f"CREATE SCHEMA {schema}; CREATE SCHEMA {schema}_old; SET search_path = {schema}")
-    for step in steps.format(schema=schema).split(";\n"):
+    for step in steps.format(schema=schema, **spelling(connection)).split(";\n"):
         if "distribute(" in step:
             table = "t_back" if "t_back" in step else "t"
             step = f"SELECT create_distributed_table('{table}', 'tenant', shard_count => 4)" if distributed else "SELECT 1"
@@ -111,7 +123,7 @@ def test_from_any_node(partman, make_cluster, connect):
     worker.execute("SELECT create_distributed_table('made', 'tenant')")
     worker.execute("CREATE TABLE made_like (LIKE made)")
     worker.execute("SELECT create_reference_table('made_like')")
-    worker.execute("SELECT partman.create_parent('public.made', 'at', 'native', 'daily', p_premake => 1, "
+    worker.execute(f"SELECT partman.create_parent('public.made', 'at', {spelling(worker)['day']}, p_premake => 1, "
                    "p_template_table => 'public.made_like')")
     coordinator.execute("SELECT citus_add_node('127.0.0.1', %s)", [added.port])
     coordinator.execute("UPDATE partman.part_config SET premake = 3, infinite_time_partitions = true")

@@ -49,6 +49,10 @@ SELECT sum(CASE WHEN kind = 'a' THEN v ELSE 0 END), sum(coalesce(v, 0)), count(n
 
 -- DISTINCT, FILTER, ORDER BY in aggregates.
 SELECT sum(DISTINCT v), avg(DISTINCT v % 5), count(DISTINCT kind), count(DISTINCT (kind, b)) FROM events;
+-- groups by what is the same for all rows
+SELECT sum(DISTINCT v), count(DISTINCT b) FROM events WHERE kind = 'a' GROUP BY kind;
+SELECT sum(DISTINCT v), kind FROM events WHERE kind = 'a' GROUP BY kind, b;
+SELECT dims.id, (SELECT sum(DISTINCT v) FROM events WHERE kind = 'a' AND kind = substr(dims.name, 1, 0) || 'a') FROM dims ORDER BY 1;
 SELECT kind, count(DISTINCT v), sum(DISTINCT tenant) FROM events GROUP BY kind ORDER BY 1;
 SELECT tenant, count(DISTINCT kind) FROM events GROUP BY tenant ORDER BY 1;
 SELECT count(DISTINCT tenant), count(DISTINCT id), count(DISTINCT tenant * 100 + id) FROM events;

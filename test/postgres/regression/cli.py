@@ -12,11 +12,12 @@ from pomelo_cluster import Cluster, ClusterError
 from .distribute import KINDS
 from .expected import Expected, script_of
 from .scripts import Runner
-from .source import SourceMissing, regression_folder, schedule, with_needed
+from .source import SourceMissing, full_version, regression_folder, schedule, with_needed
 
 BASE_PORT = 20900
-LIST = Path(__file__).parent.parent / "expected.txt"
+LISTS = Path(__file__).parent.parent
 MODES = ["hash", "last", "reference"]
+HEAD = "# Differences from a plain server that are known, each below its reason. Made with the scripts of PostgreSQL {}; README.md explains the lines."
 SAMPLE = 15                 # scripts that `make check` takes for each mode
 # A writer of a reference table waits for a prepared transaction that wrote it, which its own session would have to end.
 SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_prepared_transactions": "50",
@@ -27,9 +28,9 @@ def main():
     """Run; returns the exit status: 0 if all is as in the list, 1 if not, 2 when something is missing."""
     args = parser().parse_args()
     unwind_when_terminated()
-    expected = Expected(LIST, MODES)
+    expected = Expected(LISTS / f"expected.{full_version().partition('.')[0]}.txt", MODES)
     try:
-        folder = regression_folder(args.source, None if args.update else expected.version)
+        folder = regression_folder(args.source, None if args.update else expected.version, args.update)
         passed, failures = 0, []
         for mode in args.tables or sorted(part_of(dict.fromkeys(MODES, 1)), key=MODES.index):
             good, bad = run_mode(mode, folder, tests_of(args, mode, folder), expected, args)
@@ -42,6 +43,7 @@ def main():
         print(f"postgres: {error}", file=sys.stderr)
         return 2
     if args.update:
+        expected.head = expected.head or [HEAD.format(full_version())]
         expected.write()
     print_failures(failures)
     print("counted: statements of PostgreSQL's regression suite whose answers are compared")
@@ -54,7 +56,7 @@ def parser():
     top = argparse.ArgumentParser(
         prog="test/postgres/run",
         description="Runs PostgreSQL's regression suite on a plain server and on a cluster whose tables are distributed "
-                    "as they are made, and compares what differs with expected.txt.")
+                    "as they are made, and compares what differs with the list of the server's version.")
     top.add_argument("--source", metavar="DIR", help="PostgreSQL's source tree (that of Debian's source package, fetched once)")
     top.add_argument("--tables", choices=sorted(KINDS), action="append", help=f"what tables become ({', '.join(MODES)})")
     top.add_argument("--workers", type=int, default=1, metavar="N", help="number of workers (%(default)s)")
@@ -62,7 +64,7 @@ def parser():
                      help="the node that is asked (%(default)s)")
     top.add_argument("--show", action="store_true", help="show every difference, known or not")
     top.add_argument("--all", action="store_true", help="run all scripts, as with POMELO_CHECK_ALL=1")
-    top.add_argument("--update", action="store_true", help="write what differs into expected.txt")
+    top.add_argument("--update", action="store_true", help="write what differs into the list")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
     top.add_argument("tests", nargs="*", metavar="TEST", help="scripts, with those that they depend on (a sample)")
     return top

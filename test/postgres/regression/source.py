@@ -11,7 +11,7 @@ from pomelo_check.debian_source import fetch_source
 from pomelo_cluster import ClusterError
 from pomelo_cluster.host import give, pg_config, state_dir
 
-__all__ = ["SourceMissing", "regression_folder", "schedule", "with_needed", "build_library"]
+__all__ = ["SourceMissing", "full_version", "regression_folder", "schedule", "with_needed", "build_library"]
 
 # About the server's own insides, or of a server without tables: nothing is distributed there.
 LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjoins database init_privs infinite_recurse
@@ -31,16 +31,21 @@ def config(option):
     return subprocess.run([pg_config(), option], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def regression_folder(given, wanted):
-    """src/test/regress of a source tree: the one given, or that of Debian's source package; wanted: of this version only, or None."""
+def full_version():
+    """The server's version, such as 15.18."""
+    return config("--version").split()[1]
+
+
+def regression_folder(given, wanted, update):
+    """src/test/regress of a source tree: the one given, or that of Debian's source package; wanted: the version that the list is about; None: there is no list."""
     if given:
         folder = Path(given) / REGRESS
         if not (folder / "parallel_schedule").exists():
             raise ClusterError(f"{folder} has no parallel_schedule: give --source a source tree of the server's version")
         return folder
-    own = config("--version").split()[1]
-    if wanted and own.partition(".")[0] != wanted.partition(".")[0]:
-        raise SourceMissing(f"expected.txt is about PostgreSQL {wanted}, this is {own}; give --source to run its scripts")
+    own = full_version()
+    if wanted is None and not update:
+        raise SourceMissing(f"there is no list of differences for PostgreSQL {own}")
     place = Path(state_dir()) / "postgres-source"
     place.mkdir(exist_ok=True)
     with open(place / "lock", "w") as lock:
