@@ -172,14 +172,21 @@ with_shards(List *tables)
 	return result;
 }
 
+/* Whether the statement has an option. */
+static bool
+has_option(const VacuumStmt *stmt, const char *name)
+{
+	foreach_node(DefElem, option, stmt->options)
+		if (strcmp(option->defname, name) == 0)
+			return defGetBoolean(option);
+	return false;
+}
+
 /* Whether the statement computes statistics. */
 static bool
 computes_statistics(const VacuumStmt *stmt)
 {
-	foreach_node(DefElem, option, stmt->options)
-		if (strcmp(option->defname, "analyze") == 0)
-			return defGetBoolean(option);
-	return !stmt->is_vacuumcmd;
+	return !stmt->is_vacuumcmd || has_option(stmt, "analyze");
 }
 
 /*
@@ -299,7 +306,8 @@ vacuum_utility(UtilityCall *call)
 	bool		own_transactions;
 	List	   *tables;
 
-	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
+	/* that option is about no table */
+	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL && !has_option(stmt, "only_database_stats"))
 		stmt->rels = every_relation();
 	tables = take_shared_relations(stmt, call->relayed);
 	if (tables == NIL)

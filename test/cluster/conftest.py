@@ -8,7 +8,7 @@ import pytest
 
 from harness import servers
 from harness.stopped import Stopped
-from pomelo_check.sample import ALL, SEED, part_of, told
+from pomelo_check.sample import ALL, SEED, part_of, share_of, told
 
 
 def pytest_configure(config):
@@ -42,6 +42,9 @@ def pytest_collection_modifyitems(config, items):
     sample = sampled(config, items)
     if len(sample) < len(items):
         print("\ncluster: " + told("tests", len(sample), len(items)))
+    if not any("::" in argument for argument in config.args):
+        shared = set(share_of(sorted({item.path for item in sample})))
+        sample = [item for item in sample if item.path in shared]
     files = part_of(Counter(item.path for item in sample))
     kept = [item for item in sample if item.path in files]
     taken = set(kept)

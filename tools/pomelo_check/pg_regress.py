@@ -17,6 +17,7 @@ from pomelo_cluster.host import clean_env
 from . import FAST, unwind_when_terminated
 from .areas import ROOT
 from .failures import Failure, crashes, print_failures
+from .sample import share_of
 
 # "test name ... ok", "     name ... FAILED" and, since version 16, TAP.
 LINE = re.compile(r"^(?:test|\s)\s+(\S+)\s+\.\.\. (ok|FAILED)|^(ok|not ok) \d+\s+[-+] (\S+)")
@@ -42,7 +43,7 @@ class Area:
         unwind_when_terminated()
         try:
             if args.port:
-                self.run(args, args.port, args.tests or self.schedule())
+                self.run(args, args.port, args.tests or share_of(self.schedule()))
             else:
                 self.run_on_servers(args)
         except ClusterError as error:
@@ -54,7 +55,7 @@ class Area:
 
     def run_on_servers(self, args):
         """Runs the tests on a cluster, some from a worker too, and those that are for one server too also there."""
-        tests = args.tests or self.schedule()
+        tests = args.tests or share_of(self.schedule())
         if not args.plain:
             with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
                                    settings=FAST) as cluster:

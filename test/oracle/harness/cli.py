@@ -12,7 +12,7 @@ import psycopg
 
 from pomelo_check import unwind_when_terminated
 from pomelo_check.failures import crashes, print_failures
-from pomelo_check.sample import SEED, sample, told
+from pomelo_check.sample import SEED, SHARE, sample, share_of, told
 from pomelo_cluster import Cluster, ClusterError
 
 from .disturb import KINDS
@@ -109,9 +109,12 @@ def parser():
 
 def find_scripts(names):
     if not names:
+        written = sorted(glob.glob(os.path.join(SCRIPTS, "*.sql")))
+        if SHARE > 1:
+            return share_of(written)
         made = f"{PREFIX}{SEED}:{RANDOM_COUNT}"
         print(f"oracle: random statements: {made}", flush=True)
-        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql"))) + [made]
+        return written + [made]
     found = []
     for name in names:
         path = name if os.path.exists(name) or name.startswith(PREFIX) else os.path.join(
@@ -124,7 +127,7 @@ def choose_runs(args):
     """The runs that the options ask for; without options, a sample of the list, or all of it."""
     settings = dict(pair.split("=", 1) for pair in args.settings)
     if not (args.initiator or args.protocol or settings or args.vary or args.disturb):
-        runs = RUNS[:1] + sample(RUNS[1:], SAMPLE - 1)
+        runs = sample(RUNS, 1) if SHARE > 1 else RUNS[:1] + sample(RUNS[1:], SAMPLE - 1)
         print("oracle: " + told("modes", len(runs), len(RUNS)), flush=True)
         return runs
     runs = [Run(i, p, dict(settings), args.disturb) for p in args.protocol or ["simple"]

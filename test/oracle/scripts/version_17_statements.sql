@@ -35,6 +35,7 @@ COPY t (id, w) FROM PROGRAM 'printf "203,x\n204,\n"' (FORMAT csv, FORCE_NULL *);
 COPY (SELECT id, w FROM t WHERE id > 200 ORDER BY id) TO STDOUT (FORMAT csv, FORCE_QUOTE *);
 VACUUM (PROCESS_MAIN false, BUFFER_USAGE_LIMIT '256kB') t;
 VACUUM (SKIP_DATABASE_STATS) t;
+VACUUM (ONLY_DATABASE_STATS);
 DO $$
 DECLARE
   line text;
@@ -66,6 +67,11 @@ SELECT xmltext(w), unicode_assigned(w), pg_basetype('int'::regtype) FROM t WHERE
 SELECT w COLLATE pg_c_utf8 FROM t WHERE id < 5 ORDER BY w COLLATE pg_c_utf8, id;
 
 -- 17: tables
+CREATE COLLATION tailored (provider = icu, locale = 'en', rules = '&a < z');
+SELECT id, w FROM t WHERE id < 9 ORDER BY w COLLATE tailored, id;
+SELECT count(*) FROM t WHERE w < 'b' COLLATE tailored;
+ALTER TABLE t ALTER COLUMN v SET STATISTICS 7;
+ALTER TABLE t ALTER COLUMN v SET STATISTICS DEFAULT;
 CREATE COLLATION plain (provider = builtin, locale = 'C.UTF-8');
 CREATE TABLE named (k text COLLATE plain PRIMARY KEY, v text);
 -- distribute: named(k)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pomelo_check import unwind_when_terminated
 from pomelo_check.failures import Failure, crashes, print_failures
-from pomelo_check.sample import part_of, sample, told
+from pomelo_check.sample import SHARE, part_of, sample, told
 from pomelo_cluster import Cluster, ClusterError
 
 from .distribute import KINDS
@@ -78,7 +78,7 @@ def tests_of(args, mode, folder):
         if unknown:
             raise ClusterError(f"no such script: {' '.join(sorted(unknown))}")
         return with_needed(folder, args.tests)
-    chosen = names if args.all or args.update else sample(names, SAMPLE * len(MODES))
+    chosen = names if args.all or args.update else sample(names, SAMPLE * len(MODES) // SHARE)
     if len(chosen) < len(names):
         chosen = chosen[MODES.index(mode)::len(MODES)] if mode in MODES else chosen[::len(MODES)]
     print(f"postgres: {mode}: " + told("scripts", len(chosen), len(names)), flush=True)
