@@ -11,8 +11,9 @@ from pomelo_cluster import Cluster, ClusterError
 
 from .distribute import KINDS
 from .expected import Expected, script_of
+from .isolation import ISOLATION_MODES, isolation_specs, run_isolation
 from .scripts import Runner
-from .source import SourceMissing, full_version, regression_folder, schedule, with_needed
+from .source import SourceMissing, full_version, isolation_folder, regression_folder, schedule, with_needed
 
 BASE_PORT = 20900
 LISTS = Path(__file__).parent.parent
@@ -28,12 +29,18 @@ def main():
     """Run; returns the exit status: 0 if all is as in the list, 1 if not, 2 when something is missing."""
     args = parser().parse_args()
     unwind_when_terminated()
-    expected = Expected(LISTS / f"expected.{full_version().partition('.')[0]}.txt", MODES)
+    modes = ISOLATION_MODES if args.isolation else MODES
+    name = "isolation" if args.isolation else "expected"
+    expected = Expected(LISTS / f"{name}.{full_version().partition('.')[0]}.txt", modes)
     try:
         folder = regression_folder(args.source, None if args.update else expected.version, args.update)
         passed, failures = 0, []
-        for mode in args.tables or sorted(part_of(dict.fromkeys(MODES, 1)), key=MODES.index):
-            good, bad = run_mode(mode, folder, tests_of(args, mode, folder), expected, args)
+        for mode in args.tables or sorted(part_of(dict.fromkeys(modes, 1)), key=modes.index):
+            if args.isolation:
+                specs = isolation_folder(folder)
+                good, bad = run_isolation(mode, specs, isolation_specs(specs, args.tests), expected, args)
+            else:
+                good, bad = run_mode(mode, folder, tests_of(args, mode, folder), expected, args)
             passed += good
             failures += bad
     except SourceMissing as missing:
@@ -46,7 +53,8 @@ def main():
         expected.head = expected.head or [HEAD.format(full_version())]
         expected.write()
     print_failures(failures)
-    print("counted: statements of PostgreSQL's regression suite whose answers are compared")
+    print(f"counted: {'permutations of isolation specs' if args.isolation else 'statements of the regression suite'} of PostgreSQL "
+          "whose answers are compared")
     print(f"{passed} passed, {len(failures)} failed", flush=True)
     return 1 if failures and not args.update else 0
 
@@ -59,6 +67,7 @@ def parser():
                     "as they are made, and compares what differs with the list of the server's version.")
     top.add_argument("--source", metavar="DIR", help="PostgreSQL's source tree (that of Debian's source package, fetched once)")
     top.add_argument("--tables", choices=sorted(KINDS), action="append", help=f"what tables become ({', '.join(MODES)})")
+    top.add_argument("--isolation", action="store_true", help="run the isolation specs, or those named, instead of the scripts")
     top.add_argument("--workers", type=int, default=1, metavar="N", help="number of workers (%(default)s)")
     top.add_argument("--initiator", choices=["coordinator", "worker"], default="coordinator",
                      help="the node that is asked (%(default)s)")

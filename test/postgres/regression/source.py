@@ -11,7 +11,7 @@ from pomelo_check.debian_source import fetch_source
 from pomelo_cluster import ClusterError
 from pomelo_cluster.host import give, pg_config, state_dir
 
-__all__ = ["SourceMissing", "full_version", "regression_folder", "schedule", "with_needed", "build_library"]
+__all__ = ["SourceMissing", "config", "full_version", "regression_folder", "isolation_folder", "schedule", "with_needed", "build_library"]
 
 # About the server's own insides, or of a server without tables: nothing is distributed there.
 LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjoins database init_privs infinite_recurse
@@ -21,6 +21,7 @@ FIRST = ["test_setup", "create_index"]
 # What contrib/spi has for the scripts.
 CONTRIB = ["refint.so", "autoinc.so"]
 REGRESS = "src/test/regress"
+ISOLATION = "src/test/isolation"
 
 
 class SourceMissing(ClusterError):
@@ -55,8 +56,9 @@ def regression_folder(given, wanted, update):
 
 def fetched(place, own, wanted):
     """The folder of Debian's source package of the server's major version, fetched once into a place."""
-    if (unpacked := place / (wanted or own) / REGRESS).exists():
-        return unpacked
+    version = place / (wanted or own)
+    if (version / REGRESS).exists() and (version / ISOLATION).exists():
+        return version / REGRESS
     try:
         return unpack(place, *fetch_source(place, f"postgresql-{own.partition('.')[0]}", wanted))
     except (OSError, subprocess.CalledProcessError) as error:
@@ -66,18 +68,28 @@ def fetched(place, own, wanted):
 
 
 def unpack(place, archive, version):
-    """Unpacks the scripts into the folder of their version; apt has checked the archive."""
+    """Unpacks scripts and specs into the folder of their version; apt has checked the archive."""
     target = place / version
+    shutil.rmtree(target, ignore_errors=True)
     with tarfile.open(archive) as tar:
         for member in tar:
             inner = member.name.partition("/")[2]
-            if member.isfile() and inner.startswith(f"{REGRESS}/"):
+            if member.isfile() and inner.startswith((f"{REGRESS}/", f"{ISOLATION}/")):
                 path = target / "new" / inner
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(tar.extractfile(member).read())
     (target / REGRESS).parent.mkdir(parents=True)
-    (target / "new" / REGRESS).rename(target / REGRESS)
+    for folder in (ISOLATION, REGRESS):
+        (target / "new" / folder).rename(target / folder)
     return target / REGRESS
+
+
+def isolation_folder(regress):
+    """The folder of the isolation specs beside that of the scripts."""
+    folder = regress.parent / Path(ISOLATION).name
+    if not folder.exists():
+        raise ClusterError(f"{folder} is missing")
+    return folder
 
 
 def schedule(folder):
