@@ -74,8 +74,8 @@ struct KeptIndex
 	bool		typbyval;
 	char		typalign;
 	int			nvalues;
-	Datum		values[MOST_VALUES];
-	KeptValue  *buckets[MOST_VALUES];	/* the same */
+	Datum	   *values;
+	KeptValue **buckets;		/* MOST_VALUES: the same */
 };
 
 void
@@ -277,7 +277,8 @@ collect_values(DistScanState *state)
 	MemoryContextReset(scan_rows_context(state, &state->batch));
 	index->nbuckets = 0;
 	index->nvalues = 0;
-	memset(index->buckets, 0, sizeof(index->buckets));
+	index->values = MemoryContextAlloc(state->batch.context, sizeof(Datum) * MOST_VALUES);
+	index->buckets = MemoryContextAllocZero(state->batch.context, sizeof(KeptValue *) * MOST_VALUES);
 	add_batch_value(state);
 	look_ahead(state->css.ss.ps.state, state->plan.look_ahead, state->batch_size, add_batch_value, state);
 }

@@ -303,7 +303,7 @@ add_to_node(PlannedStmt *statement, Plan *node)
 		foreach_node(NestLoopParam, param, ((NestLoop *) node)->nestParams)
 			add_loop_value(&loop, param->paramno, (Node *) param->paramval);
 	}
-	else if (innerPlan(node) == NULL)
+	else if (innerPlan(node) == NULL && !IsA(node, Gather) && !IsA(node, GatherMerge))	/* workers run what is below */
 		(void) add_subquery_values((Node *) exprs, &loop);
 	if (loop.targets == NIL || !may_read_ahead(outerPlan(node)))
 		return;

@@ -58,6 +58,14 @@ SELECT id, CASE WHEN id % 3 = 0 THEN (SELECT b.id FROM b WHERE b.k = a.k ORDER B
 SELECT id, CASE WHEN k > 0 THEN (SELECT b.id FROM b WHERE b.k = 100 / nullif(a.k, 0) ORDER BY b.id DESC LIMIT 1) END FROM a ORDER BY 1;
 SELECT id, ARRAY(SELECT b.id FROM b WHERE b.k = a.k ORDER BY b.id DESC LIMIT 3) FROM a ORDER BY 1;
 SELECT id, EXISTS (SELECT FROM b WHERE b.k = a.k AND b.id > a.id * 7 OFFSET 0) FROM a ORDER BY 1;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT l.id, (SELECT max(b.id) FROM b WHERE b.k = l.k OFFSET 0) FROM l ORDER BY 1;
+SELECT r.id, (SELECT max(b.id) FROM b WHERE b.k = r.k + 1 OFFSET 0) FROM r ORDER BY r.k, r.id;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 -- params: 3
 -- params: 40
 -- params: NULL
