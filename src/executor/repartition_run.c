@@ -30,6 +30,13 @@
 #include "remote/connection.h"
 #include "remote/node_call.h"
 
+/*
+ * Where any nodes can get the rows: how many nodes at least, and for how many
+ * rows there is one.
+ */
+#define MIN_TARGETS 2
+#define ROWS_PER_TARGET 50000
+
 /* Never asked to yield while it waits for an answer. */
 static void
 exchange_owner_yield(RemoteOwner *owner, RemoteConn *conn)
@@ -136,33 +143,55 @@ open_exchange(DistScanState *child, const Bitmapset *groups)
 }
 
 /*
- * The target node for the rows of each shard; -1: none, since there is no task
- * for it.
+ * The tasks that remain of a scan's: if all that it reads was sent to it, few
+ * nodes get few rows, since each source has a connection to each of them.
+ */
+static List *
+choose_targets(const DistScanState *state, const List *tasks)
+{
+	int			n = list_length(tasks);
+	int			ntargets = (int) Min(n, Max(MIN_TARGETS, state->plan.moved_rows / ROWS_PER_TARGET));
+	List	   *chosen = NIL;
+
+	if (state->plan.moved_rows <= 0)
+		ntargets = n;
+	for (int i = 0; i < ntargets; i++)
+		chosen = lappend(chosen, list_nth(tasks, (MyProcPid + i) % n));
+	return chosen;
+}
+
+/*
+ * The target node for the rows of each shard; -1: none, since none of the
+ * tasks is for it.
  */
 static int *
-shard_groups(const DistScanState *state, const DistTable *table)
+shard_groups(const DistScanState *state, const List *tasks, const DistTable *table)
 {
 	int		   *groups = palloc(sizeof(int) * table->nshards);
+	const List *chosen = state->spec.tasks;
 
 	for (int i = 0; i < table->nshards; i++)
 		groups[i] = -1;
-	foreach_ptr(const Task, task, state->spec.tasks)
+	foreach_ptr(const Task, task, tasks)
 	{
+		int			number = foreach_current_index(task);
+		int			group = list_length(chosen) == list_length(tasks) ? task->groupid :
+			((const Task *) list_nth(chosen, number % list_length(chosen)))->groupid;
 		int			shard = -1;
 
-		groups[task->shard_index] = task->groupid;
+		groups[task->shard_index] = group;
 		while ((shard = bms_next_member(task->shards, shard)) >= 0)
-			groups[shard] = task->groupid;
+			groups[shard] = group;
 	}
 	return groups;
 }
 
 /* Pairs of a hash value and the node that gets the rows from this value on. */
 static ArrayType *
-make_exchange_map(const DistScanState *state)
+make_exchange_map(const DistScanState *state, const List *tasks)
 {
 	const DistTable *table = state->spec.table;
-	int		   *groups = shard_groups(state, table);
+	int		   *groups = shard_groups(state, tasks, table);
 	Datum	   *pairs = palloc(sizeof(Datum) * 2 * table->nshards);
 	int			npairs = 0;
 
@@ -222,6 +251,7 @@ run_sending_child(DistScanState *child, int ntargets)
 void
 repartition_run(DistScanState *state)
 {
+	List	   *tasks = state->spec.tasks;
 	Bitmapset  *groups = NULL;
 	ListCell   *cell;
 
@@ -229,11 +259,14 @@ repartition_run(DistScanState *state)
 	{
 		DistScanState *child = repartition_child(lfirst(cell));
 
-		if (child == NULL || state->spec.tasks == NIL)
+		if (child == NULL || tasks == NIL)
 			continue;
 		if (groups == NULL)
+		{
+			state->spec.tasks = choose_targets(state, tasks);
 			groups = task_groups(state);
-		child->exchange.map = make_exchange_map(state);
+		}
+		child->exchange.map = make_exchange_map(state, tasks);
 		open_exchange(child, groups);
 		if (child->phase != SCAN_NEW)
 			ExecReScan(&child->css.ss.ps);

@@ -26,7 +26,8 @@ extern void repartition_announce(DistScanState *child, ParamExternData *params);
 
 /*
  * Runs the children of a scan, which send their rows to the nodes of the
- * scan's tasks (spec.tasks).  Memory comes from CurrentMemoryContext.
+ * scan's tasks (spec.tasks, of which only some may remain).  Memory comes from
+ * CurrentMemoryContext.
  */
 extern void repartition_run(DistScanState *state);
 

@@ -53,6 +53,8 @@ typedef struct DistPlan
 								 * they were one */
 	bool		sends;			/* sends its rows to an exchange, and returns
 								 * only where to (exchange/exchange_send.c) */
+	double		moved_rows;		/* how many it expects to be sent to it, if it
+								 * reads no others; else 0 */
 	const char *refusal;		/* why the nodes don't compute more; NULL: no
 								 * reason */
 	bool		can_set_tag;	/* rows written count as the statement's */

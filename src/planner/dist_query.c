@@ -492,6 +492,26 @@ dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
 	return exprs;
 }
 
+/*
+ * How many rows are sent to the nodes that compute a relation, if all that
+ * these read was sent to them by hash value; else 0.  Then any nodes can
+ * compute it.
+ */
+static double
+count_moved_rows(const DistRel *rel)
+{
+	Relids		moved = NULL;
+	double		rows = 0;
+
+	foreach_ptr(Broadcast, broadcast, rel->broadcasts)
+	{
+		moved = bms_add_members(moved, broadcast->relids);
+		if (broadcast->repartition)
+			rows += broadcast->path->parent->rows;
+	}
+	return rel->hidden == NIL && bms_is_subset(rel->relids, moved) ? rows : 0;
+}
+
 /* PlanCustomPath. */
 static Plan *
 plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses, List *custom_plans)
@@ -503,6 +523,7 @@ plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlis
 	CustomScan *scan = makeNode(CustomScan);
 
 	plan.relid = query->rel->table->relid;
+	plan.moved_rows = count_moved_rows(query->rel);
 	if (!query->grouped)
 		plan.refusal = dist_rel_refusal(root, query->rel->relids);
 	scan->custom_scan_tlist = dist_query_describe(&plan, columns);

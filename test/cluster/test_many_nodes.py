@@ -80,3 +80,25 @@ def test_repartition_joins_at_once(narrow):
         assert value(connection, join) == 30000
 
     assert work_at_once([narrow.coordinator], work) == []
+
+
+@pytest.mark.parametrize("read,tasks", [("m JOIN n ON m.other = n.other", 2), ("m LEFT JOIN n ON m.other = n.other + 7 AND n.id > 100", 2),
+                                        ("m FULL JOIN n ON m.nothing = n.nothing", 2), ("m JOIN n ON m.other = n.id", 4)])
+def test_few_nodes_get_few_rows(narrow, read, tasks):
+    """Where nodes send all rows that a join reads, few nodes compute it if there are few rows; with one side's shards, all of them do."""
+    with servers.connect(narrow.coordinator) as connection:
+        if not rows(connection, "SELECT 1 FROM pg_class WHERE relname = 'm'"):
+            for table in ("m", "n"):
+                connection.execute(f"CREATE TABLE {table} (id bigint, other bigint, nothing int)")
+                connection.execute(f"CREATE TABLE local_{table} (LIKE {table})")
+                connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
+                for copy in (table, f"local_{table}"):
+                    connection.execute(f"INSERT INTO {copy} SELECT g, g * 7, nullif(g % 20000, 0) FROM generate_series(1, 20000) g")
+                    connection.execute(f"ANALYZE {copy}")
+        connection.execute("SET citus.enable_broadcast_joins = off")
+        sums = "SELECT count(*), sum(m.id), sum(n.id)"
+        plan = [row[0] for row in rows(connection, f"EXPLAIN (ANALYZE, COSTS off, TIMING off) {sums} FROM {read}")]
+        assert "Repartition: true" in "".join(plan)
+        assert next(line.strip() for line in plan if "Task Count" in line) == f"Task Count: {tasks}"
+        local = read.replace("m ", "local_m m ", 1).replace(" n ", " local_n n ", 1)
+        assert rows(connection, f"{sums} FROM {read}") == rows(connection, f"{sums} FROM {local}")
