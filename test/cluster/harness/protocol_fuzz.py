@@ -23,6 +23,9 @@ def message(kind, payload, length=None):
 class Fuzzer:
     """Sends messages made from a seed to one address, a part of its connections encrypted if the gateway can do that."""
 
+    GREETING = [0.001, 0.2]     # how long it is waited for
+    CUT = 0.05                  # how likely a message is not whole
+
     def __init__(self, address, seed, user="alice", encrypted=0.0):
         self.address = address
         self.random = random.Random(seed)
@@ -117,31 +120,38 @@ class Fuzzer:
     def greeted(self, data):
         """What the gateway has sent after the first packet."""
 
+    def reads(self):
+        """How likely answers are read now."""
+        return 0.1
+
+    def listen(self, sock, pause=0.001):
+        """Reads some; False at the end."""
+        sock.settimeout(pause)
+        try:
+            return bool(sock.recv(100000))
+        except TimeoutError:
+            return True
+
     def send(self, sock, messages):
         r = self.random
         sock.sendall(self.first())
         if r.random() < 0.9:
-            sock.settimeout(r.choice([0.001, 0.2]))
+            sock.settimeout(r.choice(self.GREETING))
             try:
                 self.greeted(sock.recv(10000))
             except TimeoutError:
                 pass
         for _ in range(messages):
             data = self.one()
-            if r.random() < 0.05:
+            if r.random() < self.CUT:
                 data = data[:r.randrange(len(data) + 1)]
             sock.settimeout(5)
             sock.sendall(data)
             self.sent += 1
             if isinstance(sock, ssl.SSLSocket) and r.random() < 0.002:
                 self.damage(sock)
-            if r.random() < 0.1:
-                sock.settimeout(0.001)
-                try:
-                    if not sock.recv(100000):
-                        return
-                except TimeoutError:
-                    pass
+            if r.random() < self.reads() and not self.listen(sock):
+                return
         if r.random() < 0.3:
             sock.shutdown(socket.SHUT_WR)
 
@@ -160,8 +170,12 @@ class SequenceFuzzer(Fuzzer):
     The texts are of a distributed table `account` and a local one, `here`: routed statements, blocks on nodes, and blocks that move.
     """
 
-    ROUTED = [b"SELECT note FROM account WHERE id = $1", b"UPDATE account SET note = 'u' WHERE id = $1", b"SELECT amount / 0 FROM account WHERE id = $1"]
-    LOCAL = [b"SELECT what FROM here WHERE id = $1", b"SELECT set_config('work_mem', $1 || 'MB', false)", b"SELECT pg_sleep($1::int / 10000.0)"]
+    GREETING = [5]
+    CUT = 0.003
+    ROUTED = [b"UPDATE account SET note = 'u' WHERE id = $1", b"SELECT amount / 0 FROM account WHERE id = $1",
+              *[b"SELECT note AS n%d FROM account WHERE id = $1" % i for i in range(9)]]
+    LOCAL = [*[b"SELECT what FROM here WHERE id = $1"] * 8, b"SELECT set_config('work_mem', $1 || 'MB', false)",
+             b"SELECT pg_sleep($1::int / 10000.0)"]
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -173,7 +187,7 @@ class SequenceFuzzer(Fuzzer):
         text, value = r.choice(texts), str(r.randrange(1, 60)).encode()
         if r.random() < 0.3:
             return [message(b"Q", text.replace(b"$1", b"'" + value + b"'" if b"||" in text else value) + b"\0")]
-        return extended(text, value, r.choice([b"", b"", b"a", b"b"]), r.choice([b"S"] * 5 + [b"H"]))
+        return extended(text, value, r.choice([b"", b"", b"a", b"b"]), r.choice([b"S"] * 19 + [b"H"]))
 
     def command(self, text):
         return self.random.choice([[message(b"Q", text + b"\0")], extended(text)])
@@ -188,23 +202,28 @@ class SequenceFuzzer(Fuzzer):
         made += self.command(b"BEGIN")
         for _ in range(r.randrange(4)):
             made += self.statement(self.ROUTED) if r.random() < 0.8 else self.command(b"SAVEPOINT s")
-        if r.random() < 0.5:
+        if r.random() < 0.15:
             made += self.statement(self.LOCAL)
-        if r.random() < 0.1:
+        if r.random() < 0.05:
             made += [message(b"Q", b"COPY here FROM STDIN\0"), message(b"d", b"7\tcopied\n"), message(r.choice([b"c", b"f"]), b"why\0")]
         return made + self.command(r.choice([b"COMMIT", b"ROLLBACK"]))
 
     def one(self):
         r = self.random
-        if r.random() < 0.02:
+        if r.random() < 0.006:
             return super().one()
         if not self.ahead:
             self.ahead = self.sequence()
-        if r.random() < 0.02:
+        if r.random() < 0.006:
             self.ahead.pop(r.randrange(len(self.ahead)))
         if self.key is not None and r.random() < 0.01:
             self.cancel()
-        return self.ahead.pop(0) if self.ahead else message(b"S", b"")
+        unit = b""
+        while self.ahead and (not unit or r.random() < 0.97):
+            unit += (data := self.ahead.pop(0))
+            if data[:1] in b"QSH":
+                break
+        return unit or message(b"S", b"")
 
     def cancel(self):
         with socket.create_connection(self.address, timeout=30) as sock:
@@ -213,6 +232,20 @@ class SequenceFuzzer(Fuzzer):
     def first(self):
         self.ahead, self.key = [], None
         return super().first()
+
+    def reads(self):
+        return 0.02 if self.ahead else 0.8
+
+    def listen(self, sock, pause=0.03):
+        """At the end of a sequence, reads until nothing comes any more."""
+        sock.settimeout(pause)
+        try:
+            while sock.recv(100000):
+                if self.ahead:
+                    return True
+        except TimeoutError:
+            return True
+        return False
 
     def greeted(self, data):
         at = data.find(b"K\0\0\0\x0c")
@@ -232,13 +265,13 @@ def resident(gateway):
     return total
 
 
-def fuzz(gateway, witness, kind=Fuzzer, **options):
-    """Sends POMELO_FUZZ_MESSAGES, from a seed that it prints, while witness() goes on.
+def fuzz(gateway, witness, kind=Fuzzer, messages=20000, **options):
+    """Sends so many messages, or POMELO_FUZZ_MESSAGES, from a seed that it prints, while witness() goes on.
 
     The gateway's processes live on, and have no more memory or sockets in the end.
     """
     seed = int(os.environ.get("POMELO_RANDOM_SEED", random.randrange(1 << 30)))
-    wanted = int(os.environ.get("POMELO_FUZZ_MESSAGES", 100000 if ALL else 20000))
+    wanted = int(os.environ.get("POMELO_FUZZ_MESSAGES", messages * 5 if ALL else messages))
     print(f"POMELO_RANDOM_SEED={seed}")
     witness()
     processes, sockets = gateway.processes(), descriptors(gateway)
