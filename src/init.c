@@ -39,6 +39,7 @@
 #include "executor/read_ahead.h"
 #include "executor/reference_lock_rows.h"
 #include "global_index/global_index.h"
+#include "global_index/lookup.h"
 #include "gateway/server/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
@@ -156,6 +157,7 @@ _PG_init(void)
 	explain_init();
 	copy_init();
 	global_index_init();
+	global_lookup_init();
 	convert_init();
 	distribute_schema_init();
 	object_access_init();

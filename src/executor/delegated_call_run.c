@@ -17,7 +17,6 @@
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
-#include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -32,6 +31,7 @@
 #include "compat/executor_run.h"
 #include "compat/explain.h"
 #include "executor/delegated_call_run.h"
+#include "executor/nested_run.h"
 #include "lib/catch_error.h"
 #include "lib/expr_values.h"
 #include "lib/subtransaction.h"
@@ -167,20 +167,11 @@ static bool
 run_there(void *arg)
 {
 	DelegatedRun *run = arg;
-	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
-	QueryDesc  *query_desc;
 	DistPlan	plan;
 
 	/* the client's text would be taken for a node's here */
 	dist_plan_unpack(call_scan(run->there), &plan);
-	SetTuplestoreDestReceiverParams(dest, run->rows, run->context, false, NULL, NULL);
-	query_desc = CreateQueryDesc(run->there, plan.text, GetActiveSnapshot(), InvalidSnapshot, dest, run->params, NULL, 0);
-	ExecutorStart(query_desc, 0);
-	ExecutorRun(query_desc, ForwardScanDirection, 0);
-	ExecutorFinish(query_desc);
-	ExecutorEnd(query_desc);
-	FreeQueryDesc(query_desc);
-	dest->rDestroy(dest);
+	(void) nested_run(run->there, plan.text, run->params, run->rows, run->context);
 	return true;
 }
 

@@ -280,26 +280,10 @@ delegated_call_of_procedure(const CallStmt *call, TupleDesc columns)
 PlannedStmt *
 delegated_call_plan(PlannedStmt *local, PlannedStmt *there)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *child = local->planTree;
+	CustomScan *scan = make_scan_like(local->planTree);
 
-	foreach_ptr(TargetEntry, entry, child->targetlist)
-	{
-		const Node *expr = (Node *) entry->expr;
-		TargetEntry *copy = flatCopyTargetEntry(entry);
-
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, flatCopyTargetEntry(entry));
-		copy->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
-		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist, copy);
-	}
-	scan->scan.plan.startup_cost = child->startup_cost;
-	scan->scan.plan.total_cost = child->total_cost;
-	scan->scan.plan.plan_rows = child->plan_rows;
-	scan->scan.plan.plan_width = child->plan_width;
-	scan->scan.plan.extParam = bms_copy(child->extParam);
-	scan->scan.plan.allParam = bms_copy(child->allParam);
 	scan->methods = &delegated_call_methods;
-	scan->custom_plans = list_make1(child);
+	scan->custom_plans = list_make1(local->planTree);
 	scan->custom_private = list_make1(there);
 	local->planTree = (Plan *) scan;
 	local->invalItems = list_concat(local->invalItems, there->invalItems);

@@ -84,13 +84,21 @@ compares_columns(List *terms)
 	return false;
 }
 
-/* What the statement's filter says about the distribution column. */
+/* What the statement's filter, or the pin, says of the distribution column. */
 static List *
-query_disjunctions(const DistTable *table, Index varno, Query *query)
+query_disjunctions(const DistTable *table, Index varno, Query *query, Param *pin)
 {
 	List	   *disjunctions = NIL;
 	ListCell   *cell;
 
+	if (pin != NULL)
+	{
+		PruneTerm  *term = palloc0(sizeof(PruneTerm));
+
+		term->value = (Expr *) pin;
+		term->type = pin->paramtype;
+		return list_make1(list_make1(term));
+	}
 	if (query->jointree->quals == NULL)
 		return NIL;
 	foreach(cell, prune_from_quals(table, varno, list_make1(query->jointree->quals)))
@@ -102,7 +110,7 @@ query_disjunctions(const DistTable *table, Index varno, Query *query)
 }
 
 static PlannedStmt *
-plan_select(Query *query, Oid check_as, const char **reason)
+plan_select(Query *query, Param *pin, Oid check_as, const char **reason)
 {
 	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.traits.check_as = check_as};
 	const DistTable *table;
@@ -117,7 +125,7 @@ plan_select(Query *query, Oid check_as, const char **reason)
 		return NULL;
 	if (table->kind == DIST_HASH)
 	{
-		disjunctions = query_disjunctions(table, 1, query);
+		disjunctions = query_disjunctions(table, 1, query, pin);
 		*reason = "no single value of the distribution column is given";
 		if (prune_single_value(disjunctions) == NULL)
 			return NULL;
@@ -133,7 +141,7 @@ plan_select(Query *query, Oid check_as, const char **reason)
 }
 
 static PlannedStmt *
-plan_update_delete(Query *query, Oid check_as, const char **reason)
+plan_update_delete(Query *query, Param *pin, Oid check_as, const char **reason)
 {
 	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.traits.check_as = check_as,
 	.writes = true};
@@ -165,7 +173,7 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 		return NULL;
 
 	plan.relid = table->relid;
-	disjunctions = query_disjunctions(table, query->resultRelation, query);
+	disjunctions = query_disjunctions(table, query->resultRelation, query, pin);
 	if (table->kind == DIST_REFERENCE)
 	{
 		plan.kind = DIST_PLAN_REFERENCE_WRITE;
@@ -369,7 +377,7 @@ plan_insert(Query *query, Oid check_as, const char **reason)
 }
 
 PlannedStmt *
-fast_path_plan(Query *query, const char **reason)
+fast_path_plan(Query *query, Param *pin, const char **reason)
 {
 	Oid			check_as;
 
@@ -379,12 +387,12 @@ fast_path_plan(Query *query, const char **reason)
 	switch (query->commandType)
 	{
 		case CMD_SELECT:
-			return plan_select(query, check_as, reason);
+			return plan_select(query, pin, check_as, reason);
 		case CMD_INSERT:
 			return plan_insert(query, check_as, reason);
 		case CMD_UPDATE:
 		case CMD_DELETE:
-			return plan_update_delete(query, check_as, reason);
+			return plan_update_delete(query, pin, check_as, reason);
 		default:
 			*reason = "MERGE is planned as a join";
 			return NULL;

@@ -17,6 +17,9 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_oper.h"
+#include "parser/parsetree.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -47,6 +50,8 @@ static bool enable_fast_path = true;
 static bool enable_router = true;
 
 PlanningContext *planning_context = NULL;
+PlannedStmt *(*plan_by_global_index) (Query *query, const char *query_string, int cursor_options,
+									  ParamListInfo params) = NULL;
 
 static planner_hook_type prev_planner = NULL;
 
@@ -318,30 +323,60 @@ plan_candidates(Query *query, const char *query_string, int cursor_options, Para
 	return best;
 }
 
-/* Tries the rungs in order. */
+/* The query with a condition on its distribution column. */
+static Query *
+add_pin(Query *query, Param *pin)
+{
+	Index		varno = query->resultRelation;
+	const DistTable *table;
+	Var		   *column;
+	Node	   *condition;
+
+	query = copyObject(query);
+	if (varno == 0)
+		varno = linitial_node(RangeTblRef, query->jointree->fromlist)->rtindex;
+	table = metadata_require(rt_fetch(varno, query->rtable)->relid);
+	column = makeVar(varno, table->dist_attno, table->dist_type, table->dist_typmod, table->dist_collation, 0);
+	condition = (Node *) make_op(NULL, list_make2(makeString("pg_catalog"), makeString("=")), (Node *) column,
+								 (Node *) pin, NULL, -1);
+	assign_expr_collations(NULL, condition);
+	query->jointree->quals = make_and_qual(query->jointree->quals, condition);
+	return query;
+}
+
+/* Tries the rungs in order.  pin: see fast_path_plan. */
 static PlannedStmt *
-climb_ladder(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+climb_ladder(Query *query, Param *pin, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlannedStmt *plan = NULL;
 	const char *reason;
 
-	if (enable_fast_path && (plan = fast_path_plan(query, &reason)) == NULL)
+	if (enable_fast_path && (plan = fast_path_plan(query, pin, &reason)) == NULL)
 		elog(DEBUG2, "no fast path: %s", reason);
 	if (plan == NULL)
-		plan = plan_candidates(query, query_string, cursor_options, params);
+		plan = plan_candidates(pin != NULL ? add_pin(query, pin) : query, query_string, cursor_options, params);
 	named_objects_note(plan, query);
 	return plan;
+}
+
+PlannedStmt *
+plan_pinned(Query *query, Param *value, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	return climb_ladder(query, value, query_string, cursor_options, params);
 }
 
 static PlannedStmt *
 plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	bool		tracks_rows = cursor_plan_prepare(query, cursor_options);
-	PlannedStmt *plan;
+	PlannedStmt *plan = NULL;
 
 	replica_identity_check(query);
 	conflict_check_global(query);
-	plan = climb_ladder(query, query_string, cursor_options, params);
+	if (!tracks_rows && plan_by_global_index != NULL)
+		plan = plan_by_global_index(query, query_string, cursor_options, params);
+	if (plan == NULL)
+		plan = climb_ladder(query, NULL, query_string, cursor_options, params);
 	if (!tracks_rows)
 		return make_scrollable(plan, cursor_options);
 	cursor_plan_wrap(plan, query);

@@ -17,8 +17,12 @@
 
 extern void planner_init(void);
 
-/* fast_path.c: a plan without standard_planner, or NULL with *reason set. */
-extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
+/*
+ * fast_path.c: a plan without standard_planner, or NULL with *reason set.
+ * pin: the only value of the distribution column that can qualify; NULL: not
+ * known.
+ */
+extern PlannedStmt *fast_path_plan(Query *query, Param *pin, const char **reason);
 
 /*
  * Rewrites of a query: they change it in place or return another; NULL if
@@ -74,6 +78,26 @@ extern void statement_add_relations(PlannedStmt *statement, List *queries);
  * what the query returns.
  */
 extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);
+
+/*
+ * statement.c: a node that returns what another one would, with its columns
+ * and costs.
+ */
+extern CustomScan *make_scan_like(const Plan *plan);
+
+/*
+ * Set by src/global_index: a plan for a statement whose filter gives all
+ * columns of a global index values; NULL for others.
+ */
+extern PlannedStmt *(*plan_by_global_index) (Query *query, const char *query_string, int cursor_options,
+											 ParamListInfo params);
+
+/*
+ * planner.c: plans a statement of one distributed table, of which only rows
+ * with this value in the distribution column can qualify.
+ */
+extern PlannedStmt *plan_pinned(Query *query, Param *value, const char *query_string, int cursor_options,
+								ParamListInfo params);
 
 /*
  * delegated_call.c: the statement by which the node of the rows runs a SELECT

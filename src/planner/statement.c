@@ -130,6 +130,43 @@ make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List 
 	return targetlist;
 }
 
+/* Replaces columns of a custom scan by what they stand for. */
+static Node *
+expand_columns(Node *node, List *columns)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == INDEX_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, columns, ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, expand_columns, columns);
+}
+
+CustomScan *
+make_scan_like(const Plan *plan)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *columns = IsA(plan, CustomScan) ? ((const CustomScan *) plan)->custom_scan_tlist : NIL;
+
+	foreach_ptr(TargetEntry, entry, plan->targetlist)
+	{
+		const Node *expr = (Node *) entry->expr;
+		TargetEntry *copy = flatCopyTargetEntry(entry);
+		TargetEntry *column = flatCopyTargetEntry(entry);
+
+		column->expr = (Expr *) expand_columns((Node *) entry->expr, columns);
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, column);
+		copy->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
+		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist, copy);
+	}
+	scan->scan.plan.startup_cost = plan->startup_cost;
+	scan->scan.plan.total_cost = plan->total_cost;
+	scan->scan.plan.plan_rows = plan->plan_rows;
+	scan->scan.plan.plan_width = plan->plan_width;
+	scan->scan.plan.extParam = bms_copy(plan->extParam);
+	scan->scan.plan.allParam = bms_copy(plan->allParam);
+	return scan;
+}
+
 PlannedStmt *
 make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 {

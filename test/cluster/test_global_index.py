@@ -134,3 +134,34 @@ def test_collisions(keyed, connect):
     wait_until_quiet(keyed)
     for node in keyed.nodes:
         check(node)
+
+
+def test_lookups(keyed, connect):
+    """A key that goes from row to row, and a row that goes from shard to shard, is found by everybody who reads it."""
+    connection = connect(keyed.coordinator)
+    connection.execute("INSERT INTO g SELECT i, NULLIF(i, 2) FROM generate_series(1, 9) i")
+    load = Load()
+
+    def exchange(writer):
+        writer.execute("BEGIN")
+        writer.execute("UPDATE g SET k = NULL WHERE t = 1; UPDATE g SET k = 1 WHERE t = 2")
+        writer.execute("COMMIT")
+        writer.execute("BEGIN")
+        writer.execute("UPDATE g SET k = NULL WHERE t = 2; UPDATE g SET k = 1 WHERE t = 1")
+        writer.execute("COMMIT")
+
+    def wander(writer):
+        for target in random.sample(range(3, 10), 3):
+            writer.execute("UPDATE g SET t = %s WHERE k = 3", [target])
+
+    def read(reader):
+        for key in (1, 3):
+            assert len(rows(reader, "SELECT t FROM g WHERE k = %s", [key])) == 1, key
+
+    load.add(keyed.coordinator, exchange, "exchange")
+    load.add(keyed.workers[0], wander, "wander")
+    for number, node in enumerate(keyed.nodes):
+        load.add(node, read, f"reader{number}")
+    load.finish()
+    for node in keyed.nodes:
+        check(node)

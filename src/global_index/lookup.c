@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * lookup.c
+ *	  Plans statements whose filter gives the key of a global index.
+ *
+ * A SELECT, UPDATE or DELETE of one table becomes a GlobalIndexLookup node.
+ * It contains a plan for one shard, whose distribution value is a parameter
+ * that the entries tell when the statement runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/clauses.h"
+#include "parser/parsetree.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "compat/foreach.h"
+#include "global_index/global_index.h"
+#include "global_index/lookup.h"
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "sharding/prune.h"
+
+CustomScanMethods global_lookup_methods = {
+	.CustomName = "GlobalIndexLookup",
+};
+
+static bool enable_lookups = true;
+
+/* Whether a statement is planned for all shards. */
+static bool asks_all = false;
+
+List *
+global_lookup_pack(const GlobalLookup *lookup)
+{
+	return list_make4(list_make3_oid(lookup->index, lookup->entries, (Oid) lookup->param), lookup->params,
+					  lookup->one_shard, lookup->query);
+}
+
+void
+global_lookup_unpack(const CustomScan *node, GlobalLookup *lookup)
+{
+	List	   *numbers = linitial(node->custom_private);
+
+	lookup->index = linitial_oid(numbers);
+	lookup->entries = lsecond_oid(numbers);
+	lookup->param = (int) lthird_oid(numbers);
+	lookup->params = lsecond(node->custom_private);
+	lookup->one_shard = lthird(node->custom_private);
+	lookup->query = lfourth(node->custom_private);
+}
+
+/* Collects the numbers of the client's parameters. */
+static bool
+find_params(Node *node, List **numbers)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		*numbers = list_append_unique_int(*numbers, ((Param *) node)->paramid);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, find_params, numbers, 0);
+	return expression_tree_walker(node, find_params, numbers);
+}
+
+static bool
+is_column(const Node *node, Index varno, AttrNumber attno)
+{
+	if (IsA(node, RelabelType))
+		node = (const Node *) ((const RelabelType *) node)->arg;
+	return IsA(node, Var) && ((const Var *) node)->varno == varno && ((const Var *) node)->varattno == attno &&
+		((const Var *) node)->varlevelsup == 0;
+}
+
+/* Whether the value of an expression is known before rows are read. */
+static bool
+is_known(Node *expr)
+{
+	return !contain_var_clause(expr) && !contain_volatile_functions(expr) && !contain_subplans(expr);
+}
+
+/*
+ * The value that the condition gives to a key's column, by an operator of the
+ * server that means what its index means by equal; NULL: none.
+ */
+static Expr *
+key_value(Node *condition, Index varno, Relation index, int column)
+{
+	AttrNumber	attno = index->rd_index->indkey.values[column];
+	OpExpr	   *op = (OpExpr *) condition;
+	bool		column_first;
+
+	if (is_andclause(condition))
+	{
+		foreach_ptr(Node, part, ((BoolExpr *) condition)->args)
+		{
+			Expr	   *value = key_value(part, varno, index, column);
+
+			if (value != NULL)
+				return value;
+		}
+		return NULL;
+	}
+	if (!IsA(condition, OpExpr) || list_length(op->args) != 2 || op->opno >= FirstNormalObjectId ||
+		op->inputcollid != index->rd_indcollation[column] ||
+		get_op_opfamily_strategy(op->opno, index->rd_opfamily[column]) != BTEqualStrategyNumber)
+		return NULL;
+	column_first = is_column(linitial(op->args), varno, attno);
+	if (column_first && is_known(lsecond(op->args)))
+		return lsecond(op->args);
+	return !column_first && is_column(lsecond(op->args), varno, attno) && is_known(linitial(op->args)) ?
+		linitial(op->args) : NULL;
+}
+
+/* The values that a condition gives to an index's key, or NIL. */
+static List *
+key_values(Node *condition, Index varno, Relation index)
+{
+	List	   *values = NIL;
+
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		Expr	   *value = key_value(condition, varno, index, i);
+
+		if (value == NULL)
+			return NIL;
+		values = lappend(values, value);
+	}
+	return values;
+}
+
+/*
+ * Whether to find nothing shows: by no row, or by none that is written.  A
+ * user's trigger may fire even then.
+ */
+static bool
+shows_misses(Query *query, Relation rel)
+{
+	if (query->hasAggs || query->groupingSets != NIL || query->havingQual != NULL)
+		return false;
+	if (query->commandType == CMD_SELECT)
+		return query->groupClause == NIL;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		if (!rel->trigdesc->triggers[i].tgisinternal)
+			return false;
+	return true;
+}
+
+/* The number of the only distributed table that the query uses, or 0. */
+static Index
+only_table(Query *query)
+{
+	Index		varno = query->resultRelation;
+
+	if (query->commandType != CMD_SELECT && query->commandType != CMD_UPDATE && query->commandType != CMD_DELETE)
+		return 0;
+	if (query->jointree->quals == NULL || query->cteList != NIL || query->setOperations != NULL || query->hasSubLinks ||
+		list_length(query->jointree->fromlist) != 1 || !IsA(linitial(query->jointree->fromlist), RangeTblRef) ||
+		count_distributed_tables((Node *) query) != 1)
+		return 0;
+	if (varno == 0)
+		varno = linitial_node(RangeTblRef, query->jointree->fromlist)->rtindex;
+	return rt_fetch(varno, query->rtable)->rtekind == RTE_RELATION ? varno : 0;
+}
+
+/*
+ * Finds a global index whose key the query's filter gives, and its values; a
+ * filter on the distribution column is better.
+ */
+static List *
+find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
+{
+	Index		varno = only_table(query);
+	List	   *values = NIL;
+	Relation	rel;
+
+	if (varno == 0 || (*table = metadata_lookup(rt_fetch(varno, query->rtable)->relid)) == NULL ||
+		(*table)->global_columns == NULL || contain_volatile_functions((Node *) query) ||
+		prune_single_value(prune_from_quals(*table, varno, list_make1(query->jointree->quals))) != NULL)
+		return NIL;
+	rel = relation_open((*table)->relid, NoLock);
+	if (shows_misses(query, rel))
+	{
+		foreach_oid(indexid, RelationGetIndexList(rel))
+		{
+			Relation	index = index_open(indexid, AccessShareLock);
+
+			if (values == NIL && index->rd_index->indisunique && index->rd_index->indisvalid &&
+				!index_has_column(index, (*table)->dist_attno) &&
+				(values = key_values(query->jointree->quals, varno, index)) != NIL)
+			{
+				lookup->index = indexid;
+				lookup->entries = global_index_entries(indexid);
+				if (!OidIsValid(lookup->entries))
+					values = NIL;
+			}
+			index_close(index, AccessShareLock);
+		}
+	}
+	relation_close(rel, NoLock);
+	return values;
+}
+
+/* A statement whose only node is a GlobalIndexLookup. */
+static PlannedStmt *
+make_lookup(GlobalLookup *lookup, List *values)
+{
+	PlannedStmt *statement = makeNode(PlannedStmt);
+	CustomScan *scan = make_scan_like(lookup->one_shard->planTree);
+
+	*statement = *lookup->one_shard;
+	statement->planTree = (Plan *) scan;
+	statement->subplans = NIL;
+	statement->rewindPlanIDs = NULL;
+	statement->rowMarks = NIL;
+	statement->resultRelations = NIL;
+	statement->appendRelations = NIL;
+	statement->paramExecTypes = NIL;
+	statement->relationOids = lappend_oid(list_copy(statement->relationOids), lookup->entries);
+	scan->methods = &global_lookup_methods;
+	scan->custom_plans = list_make1(lookup->one_shard->planTree);
+	foreach_ptr(Expr, value, values)
+		scan->custom_exprs = lappend(scan->custom_exprs, expression_planner(value));
+	lookup->one_shard->planTree = NULL;
+	scan->custom_private = global_lookup_pack(lookup);
+	return statement;
+}
+
+static PlannedStmt *
+plan_lookup(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	GlobalLookup lookup = {0};
+	const DistTable *table;
+	Param	   *value;
+	List	   *values;
+
+	if (!enable_lookups || asks_all || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
+		(values = find_index(query, &lookup, &table)) == NIL)
+		return NULL;
+	(void) find_params((Node *) query, &lookup.params);
+	lookup.param = params != NULL ? params->numParams : 0;
+	foreach_int(number, lookup.params)
+		lookup.param = Max(lookup.param, number);
+	lookup.param++;
+	value = makeNode(Param);
+	value->paramkind = PARAM_EXTERN;
+	value->paramid = lookup.param;
+	value->paramtype = getBaseType(table->dist_type);
+	value->paramtypmod = -1;
+	value->paramcollid = table->dist_collation;
+	value->location = -1;
+	lookup.query = copyObject(query);
+	lookup.one_shard = plan_pinned(query, value, query_string, cursor_options, params);
+	return make_lookup(&lookup, values);
+}
+
+PlannedStmt *
+global_lookup_plan_all(const Query *query, const char *query_string, ParamListInfo params)
+{
+	PlannedStmt *statement;
+
+	asks_all = true;
+	PG_TRY();
+	{
+		statement = planner(castNode(Query, copyObjectImpl(query)), query_string, 0, params);
+	}
+	PG_FINALLY();
+	{
+		asks_all = false;
+	}
+	PG_END_TRY();
+	return statement;
+}
+
+void
+global_lookup_init(void)
+{
+	plan_by_global_index = plan_lookup;
+	global_lookup_run_init();
+	DefineCustomBoolVariable("citus.enable_global_index_lookups",
+							 "Finds the shard of a row by the key of a global index.",
+							 "When off, statements that give such a key ask all shards.",
+							 &enable_lookups, true, PGC_USERSET, 0, NULL, NULL, NULL);
+}

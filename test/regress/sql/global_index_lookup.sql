@@ -1,0 +1,126 @@
+-- Statements that find their rows by the key of a global index.
+CREATE SCHEMA global_index_lookup;
+SET search_path = global_index_lookup;
+SET citus.global_indexes = on;
+CREATE TABLE users (tenant int, id bigint PRIMARY KEY, email varchar(50) UNIQUE, a int, b date, UNIQUE (a, b));
+SELECT create_distributed_table('users', 'tenant');
+INSERT INTO users SELECT i % 10, i, 'u' || i, i % 7, date '2020-01-01' + i FROM generate_series(1, 100) i;
+
+-- which statements
+EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM users WHERE email = 'u7';
+EXPLAIN (COSTS OFF) SELECT id FROM users WHERE 7 = id AND a > 0 ORDER BY b LIMIT 1;
+EXPLAIN (COSTS OFF) SELECT id FROM users WHERE b = '2020-01-08' AND a = 0 FOR UPDATE;
+EXPLAIN (COSTS OFF) UPDATE users SET email = 'x' WHERE id = 7::smallint;
+EXPLAIN (COSTS OFF) DELETE FROM users WHERE id = (-7) * (-1) RETURNING *;
+-- and which not
+CREATE FUNCTION asks_one(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+		IF line LIKE '%GlobalIndexLookup%' THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SELECT statement, asks_one(statement) FROM unnest(ARRAY[
+	'SELECT * FROM users WHERE id = 7',
+	'SELECT * FROM users WHERE id = 7 AND tenant = 7',
+	'SELECT count(*) FROM users WHERE id = 7',
+	'SELECT 1 FROM users WHERE id = 7 GROUP BY ()',
+	'SELECT * FROM users WHERE id = 7 OR id = 8',
+	'SELECT * FROM users WHERE id = 7.0',
+	'SELECT * FROM users WHERE id = random()::int',
+	'SELECT * FROM users WHERE id = (SELECT 7)',
+	'SELECT * FROM users WHERE email = ''u7'' COLLATE "C"',
+	'SELECT * FROM users WHERE a = 0',
+	'SELECT * FROM users u JOIN users v USING (tenant) WHERE u.id = 7',
+	'UPDATE users SET a = 1 WHERE id = 7 AND tenant = 7']) statement;
+
+-- what they return
+SELECT * FROM users WHERE email = 'u7';
+SELECT * FROM users WHERE email = 'none';
+SELECT * FROM users WHERE email = NULL;
+SELECT id FROM users WHERE id = 7 AND a = 3;
+SELECT id, generate_series(1, 2) FROM users WHERE a = 3 AND b = '2020-01-11';
+PREPARE by_id(bigint, int) AS SELECT email, $2 + a FROM users WHERE id = $1;
+EXECUTE by_id(1, 10); EXECUTE by_id(2, 20); EXECUTE by_id(3, 30); EXECUTE by_id(4, 40); EXECUTE by_id(5, 50);
+EXECUTE by_id(6, 60); EXECUTE by_id(7, 70); EXECUTE by_id(-1, 0);
+UPDATE users SET a = -1 WHERE id = 7;
+UPDATE users SET email = 'seven', tenant = 3 WHERE id = 7 RETURNING *;
+UPDATE users SET a = -1 WHERE id = 8 AND a = 99;
+SELECT tenant, email FROM users WHERE id = 7;
+SELECT id FROM users WHERE email = 'seven' FOR UPDATE;
+DELETE FROM users WHERE email = 'seven' RETURNING id;
+DELETE FROM users WHERE email = 'seven';
+SELECT citus_check_global_index('users_pkey');
+BEGIN;
+INSERT INTO users VALUES (1, 1000, 'new', 1, '2000-01-01');
+SELECT tenant FROM users WHERE email = 'new';
+SAVEPOINT s;
+UPDATE users SET email = 'newer' WHERE email = 'new';
+SELECT tenant FROM users WHERE email = 'new';
+SELECT tenant FROM users WHERE email = 'newer';
+ROLLBACK TO s;
+SELECT tenant FROM users WHERE email = 'new';
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT tenant FROM users WHERE id = 9;
+DELETE FROM users WHERE id = 9;
+SELECT tenant FROM users WHERE id = 9;
+ROLLBACK;
+DO $$
+DECLARE
+	found_tenant int;
+	row record;
+BEGIN
+	FOR i IN 1..9 LOOP
+		SELECT tenant INTO STRICT found_tenant FROM users WHERE id = 10 + i;
+		ASSERT found_tenant = i;
+		FOR row IN SELECT * FROM users WHERE email = 'u' || i + 20 LOOP ASSERT row.id = i + 20; END LOOP;
+		UPDATE users SET a = i WHERE email = 'u' || i + 20;
+		ASSERT FOUND;
+	END LOOP;
+END $$;
+CREATE TABLE copied AS SELECT * FROM users WHERE id = 12;
+INSERT INTO copied SELECT * FROM users WHERE id = 13;
+SELECT id FROM copied ORDER BY id;
+DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT id FROM users WHERE id = 14;
+FETCH c;
+FETCH BACKWARD c;
+CLOSE c;
+BEGIN READ ONLY;
+SELECT id FROM users WHERE id = 12;
+UPDATE users SET a = 1 WHERE id = 12;
+ROLLBACK;
+
+-- rights, and policies
+CREATE ROLE global_index_reader;
+GRANT USAGE ON SCHEMA global_index_lookup TO global_index_reader;
+GRANT SELECT (email, a), UPDATE (a) ON users TO global_index_reader;
+SET ROLE global_index_reader;
+SELECT a FROM users WHERE email = 'u15';
+UPDATE users SET a = 5 WHERE email = 'u15';
+SELECT * FROM users WHERE email = 'u15';
+SELECT a FROM users WHERE id = 15;
+DELETE FROM users WHERE email = 'u15';
+RESET ROLE;
+ALTER TABLE users ENABLE ROW LEVEL SECURITY;
+CREATE POLICY even ON users FOR SELECT TO global_index_reader USING (id % 2 = 0);
+GRANT SELECT ON users TO global_index_reader;
+SET ROLE global_index_reader;
+SELECT id FROM users WHERE email = 'u15';
+SELECT id FROM users WHERE email = 'u16';
+RESET ROLE;
+
+-- other values than the columns have
+SELECT id FROM users WHERE email = 'u16'::text;
+SELECT id FROM users WHERE id = 16::int AND email = 'u16';
+DROP INDEX IF EXISTS users_a_b_key;
+ALTER TABLE users DROP CONSTRAINT users_email_key;
+SELECT id FROM users WHERE email = 'u16';
+EXECUTE by_id(16, 0);
+SET citus.enable_global_index_lookups = off;
+SELECT asks_one('SELECT id FROM users WHERE id = 16');
+SET client_min_messages = warning;
+DROP SCHEMA global_index_lookup CASCADE;
+DROP OWNED BY global_index_reader;
+DROP ROLE global_index_reader;
