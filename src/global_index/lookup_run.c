@@ -17,33 +17,18 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat/explain.h"
 #include "compat/foreach.h"
 #include "executor/nested_run.h"
+#include "global_index/entry_plan.h"
 #include "global_index/lookup.h"
 #include "lib/expr_values.h"
 #include "lib/run_as.h"
 #include "planner/dist_plan.h"
-#include "table/definition.h"
-
-/* A query for entries, prepared in this session. */
-typedef struct EntryQueryKey
-{
-	Oid			entries;
-	Oid			types[INDEX_MAX_KEYS];	/* of the values */
-} EntryQueryKey;
-
-typedef struct EntryQuery
-{
-	EntryQueryKey key;
-	SPIPlanPtr	plan;			/* NULL: to be prepared */
-} EntryQuery;
 
 typedef struct GlobalLookupState
 {
@@ -54,49 +39,6 @@ typedef struct GlobalLookupState
 	TupleTableSlot *row;		/* one of them */
 } GlobalLookupState;
 
-static HTAB *entry_queries = NULL;
-
-static char *
-entry_query_text(Oid entries, int nkeys)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT %s FROM %s WHERE ", quote_identifier(get_attname(entries, nkeys + 1, false)),
-					 relation_qualified_name(entries));
-	for (int i = 0; i < nkeys; i++)
-		appendStringInfo(&sql, "%s%s OPERATOR(pg_catalog.=) $%d", i == 0 ? "" : " AND ",
-						 quote_identifier(get_attname(entries, i + 1, false)), i + 1);
-	return sql.data;
-}
-
-/* The prepared query for entries by values of these types; in SPI. */
-static SPIPlanPtr
-entry_query(const EntryQueryKey *key, int nkeys)
-{
-	EntryQuery *query;
-	bool		found;
-
-	if (entry_queries == NULL)
-	{
-		HASHCTL		info = {.keysize = sizeof(EntryQueryKey), .entrysize = sizeof(EntryQuery), .hcxt = TopMemoryContext};
-
-		entry_queries = hash_create("citus entry queries", 16, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
-	query = hash_search(entry_queries, key, HASH_ENTER, &found);
-	if (!found)
-		query->plan = NULL;
-	if (query->plan == NULL)
-	{
-		SPIPlanPtr	plan = SPI_prepare(entry_query_text(key->entries, nkeys), nkeys, (Oid *) key->types);
-
-		if (plan == NULL || SPI_keepplan(plan) != 0)
-			elog(ERROR, "SPI failed: %s", SPI_result_code_string(SPI_result));
-		query->plan = plan;
-	}
-	return query->plan;
-}
-
 /*
  * Asks the entries for the distribution value of the row with the key; false
  * if there is none.  The value is in CurrentMemoryContext.
@@ -105,7 +47,7 @@ static bool
 ask_entries(GlobalLookupState *state, Datum *value)
 {
 	int			nkeys = list_length(state->values->exprs);
-	EntryQueryKey key = {.entries = state->lookup.entries};
+	EntryStatement statement = {.kind = ENTRY_FIND, .entries = state->lookup.entries, .nkeys = nkeys};
 	Datum		keys[INDEX_MAX_KEYS];
 	MemoryContext context = CurrentMemoryContext;
 	RunAs		caller;
@@ -115,14 +57,14 @@ ask_entries(GlobalLookupState *state, Datum *value)
 	{
 		bool		isnull;
 
-		key.types[i] = exprType(list_nth(state->values->exprs, i));
+		statement.types[i] = exprType(list_nth(state->values->exprs, i));
 		keys[i] = expr_value(state->values, i, state->css.ss.ps.ps_ExprContext, &isnull);
 		if (isnull)
 			return false;
 	}
 	caller = run_as_owner_begin(state->lookup.entries);
 	SPI_connect();
-	if (SPI_execute_plan(entry_query(&key, nkeys), keys, NULL, true, 0) != SPI_OK_SELECT)
+	if (SPI_execute_plan(entry_plan(&statement), keys, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "SPI failed: a query for entries");
 	found = SPI_processed > 0;
 	if (found)

@@ -37,6 +37,7 @@
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "compat/sql_function.h"
+#include "global_index/entry_plan.h"
 #include "global_index/global_index.h"
 #include "global_index/keys.h"
 #include "lib/run_as.h"
@@ -62,7 +63,7 @@ typedef struct IndexWrite
 {
 	Relation	rel;			/* the logical table */
 	Relation	index;
-	char	   *entries;		/* qualified name */
+	Oid			entries;
 	int			nkeys;
 	AttrNumber	attnos[INDEX_MAX_KEYS + 1]; /* of the key, then of the
 											 * distribution column */
@@ -125,12 +126,17 @@ rethrow_for_index(Relation rel, Relation index, MemoryContext context)
 	ReThrowError(error);
 }
 
-/*
- * Runs a statement of ours that writes entries, as their owner; its arguments
- * have no nulls.
- */
+/* What a statement of ours writes. */
+typedef struct EntryWrite
+{
+	const char *sql;			/* without parameters; NULL: statement, */
+	const EntryStatement *statement;
+	Datum	   *values;			/* with these, of which none is null */
+} EntryWrite;
+
+/* Writes entries, as their owner. */
 static void
-write_entries(Relation rel, Relation index, Oid entries, const char *sql, int nargs, Oid *types, Datum *values)
+write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write)
 {
 	MemoryContext context = CurrentMemoryContext;
 	RunAs		caller = run_as_owner_begin(entries);
@@ -139,8 +145,9 @@ write_entries(Relation rel, Relation index, Oid entries, const char *sql, int na
 	PG_TRY();
 	{
 		SPI_connect();
-		if (SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0) < 0)
-			elog(ERROR, "SPI failed: %s", sql);
+		if ((write->sql != NULL ? SPI_execute(write->sql, false, 0) :
+			 SPI_execute_plan(entry_plan(write->statement), write->values, NULL, false, 0)) < 0)
+			elog(ERROR, "SPI failed: a write of entries");
 		SPI_finish();
 	}
 	PG_CATCH();
@@ -157,43 +164,25 @@ write_entries(Relation rel, Relation index, Oid entries, const char *sql, int na
 static void
 batch_write(IndexWrite *write, KeyBatch *batch, bool is_new)
 {
-	int			nargs = is_new ? write->nkeys + 1 : write->nkeys;
 	bool		one = batch->count == 1;
-	Oid			types[INDEX_MAX_KEYS + 1];
+	EntryStatement statement = {0};
 	Datum		values[INDEX_MAX_KEYS + 1];
-	StringInfoData params;
-	StringInfoData sql;
 
 	if (batch->count == 0)
 		return;
-	initStringInfo(&params);
-	initStringInfo(&sql);
-	for (int i = 0; i < nargs; i++)
+	statement.kind = one ? (is_new ? ENTRY_INSERT : ENTRY_DELETE) : (is_new ? ENTRIES_INSERT : ENTRIES_DELETE);
+	statement.entries = write->entries;
+	statement.nkeys = write->nkeys;
+	for (int i = 0; i < write->nkeys + (is_new ? 1 : 0); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->rel), write->attnos[i] - 1);
+		Oid			type = getBaseType(att->atttypid);
 
-		types[i] = one ? getBaseType(att->atttypid) : get_array_type(getBaseType(att->atttypid));
+		statement.types[i] = one ? type : get_array_type(type);
 		values[i] = one ? batch->values[i][0] :
-			PointerGetDatum(construct_array(batch->values[i], batch->count, getBaseType(att->atttypid), att->attlen,
-											att->attbyval, att->attalign));
-		appendStringInfo(&params, one ? "%s$%d" : "%spg_catalog.unnest($%d)", i == 0 ? "" : ", ", i + 1);
+			PointerGetDatum(construct_array(batch->values[i], batch->count, type, att->attlen, att->attbyval, att->attalign));
 	}
-	if (is_new)
-		appendStringInfo(&sql, one ? "INSERT INTO %s VALUES (%s)" : "INSERT INTO %s SELECT * FROM ROWS FROM (%s) r",
-						 write->entries, params.data);
-	else
-	{
-		appendStringInfo(&sql, "DELETE FROM %s WHERE ", write->entries);
-		for (int i = 0; i < (one ? nargs : 1); i++)
-			appendStringInfo(&sql, one ? "%s%s OPERATOR(pg_catalog.=) $%d" : "%s%s OPERATOR(pg_catalog.=) ANY ($%d)",
-							 i == 0 ? "" : " AND ",
-							 quote_identifier(get_attname(RelationGetRelid(write->rel), write->attnos[i], false)), i + 1);
-		if (!one && nargs > 1)
-			appendStringInfo(&sql, " AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)",
-							 key_columns_text(write->rel, write->index), params.data);
-	}
-	write_entries(write->rel, write->index, global_index_entries(RelationGetRelid(write->index)), sql.data, nargs, types,
-				  values);
+	write_entries(write->rel, write->index, write->entries, &(EntryWrite) {.statement = &statement, .values = values});
 	batch->count = 0;
 }
 
@@ -304,22 +293,21 @@ citus_internal_global_index_write(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	IndexWrite	write = {0};
-	Oid			entries;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !trigger_is_of_global_index(trigger->tg_trigger->tgisinternal, trigger->tg_trigger->tgname))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" can only be called by triggers of global indexes", "global_index_write")));
 	write.rel = trigger->tg_relation;
-	entries = global_index_entries(trigger->tg_trigger->tgconstrindid);
+	write.entries = global_index_entries(trigger->tg_trigger->tgconstrindid);
 	write.index = index_open(trigger->tg_trigger->tgconstrindid, AccessShareLock);
-	write.entries = relation_qualified_name(entries);
 	write.nkeys = write.index->rd_index->indnkeyatts;
 	for (int i = 0; i < write.nkeys; i++)
 		write.attnos[i] = write.index->rd_index->indkey.values[i];
 	write.attnos[write.nkeys] = metadata_require(RelationGetRelid(write.rel))->dist_attno;
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
-		write_entries(write.rel, write.index, entries, psprintf("TRUNCATE %s", write.entries), 0, NULL, NULL);
+		write_entries(write.rel, write.index, write.entries,
+					  &(EntryWrite) {.sql = psprintf("TRUNCATE %s", relation_qualified_name(write.entries))});
 	else
 	{
 		write.context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
@@ -363,7 +351,7 @@ entries_fill(Relation rel, Relation index, Oid entries)
 
 	require_all_rows();
 	write_entries(rel, index, entries,
-				  psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index)), 0, NULL, NULL);
+				  &(EntryWrite) {.sql = psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index))});
 	AtEOXact_GUC(true, level);
 }
 

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry_plan.c
+ *	  Statements for the entries of global indexes, prepared once a session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "global_index/entry_plan.h"
+#include "table/definition.h"
+
+typedef struct EntryPlan
+{
+	EntryStatement statement;	/* key */
+	SPIPlanPtr	plan;			/* NULL: to be prepared */
+} EntryPlan;
+
+static HTAB *entry_plans = NULL;
+
+/* Columns of the entries, from the first one on. */
+static char *
+columns_text(Oid entries, int count)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 1; i <= count; i++)
+		appendStringInfo(&buf, "%s%s", i == 1 ? "" : ", ", quote_identifier(get_attname(entries, i, false)));
+	return buf.data;
+}
+
+/* Parameters, or the rows of parameters that are arrays. */
+static char *
+params_text(int count, bool many)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 1; i <= count; i++)
+		appendStringInfo(&buf, many ? "%spg_catalog.unnest($%d)" : "%s$%d", i == 1 ? "" : ", ", i);
+	return buf.data;
+}
+
+/* A condition: columns have the values of parameters. */
+static char *
+equal_text(Oid entries, int count, const char *any)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 1; i <= count; i++)
+		appendStringInfo(&buf, "%s%s OPERATOR(pg_catalog.=) %s($%d)", i == 1 ? "" : " AND ",
+						 quote_identifier(get_attname(entries, i, false)), any, i);
+	return buf.data;
+}
+
+static char *
+statement_text(const EntryStatement *statement)
+{
+	Oid			entries = statement->entries;
+	char	   *name = relation_qualified_name(entries);
+	int			nkeys = statement->nkeys;
+
+	switch (statement->kind)
+	{
+		case ENTRY_FIND:
+			return psprintf("SELECT %s FROM %s WHERE %s", quote_identifier(get_attname(entries, nkeys + 1, false)), name,
+							equal_text(entries, nkeys, ""));
+		case ENTRY_INSERT:
+			return psprintf("INSERT INTO %s VALUES (%s)", name, params_text(nkeys + 1, false));
+		case ENTRY_DELETE:
+			return psprintf("DELETE FROM %s WHERE %s", name, equal_text(entries, nkeys, ""));
+		case ENTRIES_INSERT:
+			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r", name, params_text(nkeys + 1, true));
+		case ENTRIES_DELETE:
+			/* the first column prunes shards */
+			return psprintf("DELETE FROM %s WHERE %s%s", name, equal_text(entries, 1, "ANY "), nkeys == 1 ? "" :
+							psprintf(" AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", columns_text(entries, nkeys),
+									 params_text(nkeys, true)));
+	}
+	return NULL;
+}
+
+SPIPlanPtr
+entry_plan(const EntryStatement *statement)
+{
+	EntryPlan  *kept;
+	bool		found;
+
+	if (entry_plans == NULL)
+	{
+		HASHCTL		info = {.keysize = sizeof(EntryStatement), .entrysize = sizeof(EntryPlan), .hcxt = TopMemoryContext};
+
+		entry_plans = hash_create("citus entry plans", 16, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	kept = hash_search(entry_plans, statement, HASH_ENTER, &found);
+	if (!found)
+		kept->plan = NULL;
+	if (kept->plan == NULL)
+	{
+		bool		has_value = statement->kind == ENTRY_INSERT || statement->kind == ENTRIES_INSERT;
+		SPIPlanPtr	plan = SPI_prepare(statement_text(statement), statement->nkeys + (has_value ? 1 : 0),
+									   (Oid *) statement->types);
+
+		if (plan == NULL || SPI_keepplan(plan) != 0)
+			elog(ERROR, "SPI failed: %s", SPI_result_code_string(SPI_result));
+		kept->plan = plan;
+	}
+	return kept->plan;
+}

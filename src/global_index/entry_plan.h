@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry_plan.h
+ *	  Statements for the entries of global indexes, prepared once a session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GLOBAL_INDEX_ENTRY_PLAN_H
+#define CITUS_GLOBAL_INDEX_ENTRY_PLAN_H
+
+#include "executor/spi.h"
+#include "pg_config_manual.h"
+
+typedef enum EntryStatementKind
+{
+	ENTRY_FIND,					/* returns the distribution value of a key */
+	ENTRY_INSERT,				/* of a key and a distribution value */
+	ENTRY_DELETE,				/* of a key */
+	ENTRIES_INSERT,				/* the same for arrays */
+	ENTRIES_DELETE,
+} EntryStatementKind;
+
+/* All bytes that aren't set must be 0. */
+typedef struct EntryStatement
+{
+	EntryStatementKind kind;
+	Oid			entries;
+	int			nkeys;
+	Oid			types[INDEX_MAX_KEYS + 1];	/* of the parameters: the columns
+											 * of the key and, to insert,
+											 * the distribution column */
+} EntryStatement;
+
+/* The plan of a statement, in SPI, with the rights of the entries' owner. */
+extern SPIPlanPtr entry_plan(const EntryStatement *statement);
+
+#endif							/* CITUS_GLOBAL_INDEX_ENTRY_PLAN_H */
