@@ -1,5 +1,6 @@
 """pg_upgrade of a cluster's nodes: the catalogs are saved before, and restored afterwards."""
 
+import glob
 import os
 import shutil
 
@@ -62,6 +63,15 @@ def catalogs(node):
     return found
 
 
+def last_lines(node):
+    """The ends of what pg_upgrade has logged."""
+    text = ""
+    for name in sorted(glob.glob(os.path.join(node.data, "pg_upgrade_output.d/*/log/*.log"))):
+        with open(name, encoding="utf-8", errors="replace") as file:
+            text += f"\n{name}: {file.read()[-1000:]}"
+    return text
+
+
 def pg_upgrade(node, bindir, link=True):
     """Replaces the node by what pg_upgrade makes of it for the server with these programs."""
     upgraded = Node(node.name, find_free_ports(1, servers.FIRST_PORT), os.path.join(node.folder + "-upgraded"), bindir)
@@ -80,7 +90,7 @@ def pg_upgrade(node, bindir, link=True):
          "-D", upgraded.data, "-U", "postgres", "-p", str(node.port), "-P", str(upgraded.port), "--no-sync",
          *(["--link"] if link else []), "-s", upgraded.folder],
         capture_output=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr + last_lines(upgraded)
     shutil.copy(os.path.join(node.data, "postgresql.auto.conf"), upgraded.data)
     shutil.rmtree(node.data)
     shutil.move(upgraded.data, node.data)
@@ -166,11 +176,19 @@ def changes(node):
     return sum(1 for message, in messages if message[:1] == b"I")
 
 
+def knows_column_versions(bindir):
+    """Whether the server is of a minor release that keeps versions of columns, which an earlier one of the next major version can't restore."""
+    with open(os.path.join(bindir, "postgres"), "rb") as file:
+        return b"pg_attver" in file.read()
+
+
 @pytest.mark.skipif("POMELO_OLD_SERVER" not in os.environ, reason="POMELO_OLD_SERVER, the programs of an earlier major version, is not set")
 @pytest.mark.parametrize("link", [True, False], ids=["link", "copy"])
 def test_major_version(make_cluster, monkeypatch, link):
     """All nodes, with columnar tables, a publication and its slot, a job and a gateway, become ones of this server's version, as docs/upgrading.md says."""
     bindir = host.bin_dir(host.pg_config())
+    if knows_column_versions(os.environ["POMELO_OLD_SERVER"]) and not knows_column_versions(bindir):
+        pytest.skip("the new server is of an earlier minor release than the old one, and doesn't restore versions of columns")
     with monkeypatch.context() as patch:
         patch.setenv("PG_CONFIG", os.path.join(os.environ["POMELO_OLD_SERVER"], "pg_config"))
         made = make_cluster(workers=2, settings={"citus.enable_change_data_capture": "on"})
@@ -184,9 +202,9 @@ def test_major_version(make_cluster, monkeypatch, link):
         if keeps_slots:
             node.sql("SELECT pg_create_logical_replication_slot('kept', 'pgoutput')")
         node.sql("SELECT citus_prepare_pg_upgrade()")
-        if keeps_slots:
-            changes(node)
     for node in made.nodes:
+        if keeps_slots:
+            changes(node)       # pg_upgrade takes a slot that has received everything
         pg_upgrade(node, bindir, link)
     for node in made.nodes:
         node.sql("SELECT citus_finish_pg_upgrade()")
