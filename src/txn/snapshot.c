@@ -56,6 +56,8 @@ typedef struct KeptSnapshot
 {
 	CommitStamp stamp;
 	Snapshot	snapshot;		/* registered */
+	bool		outdated;		/* a subtransaction of this transaction, which
+								 * it sees as running, was rolled back since */
 } KeptSnapshot;
 
 /*
@@ -277,7 +279,7 @@ static Snapshot
 keep_snapshot(const char **reason)
 {
 	MemoryContext old_context;
-	KeptSnapshot *snapshot;
+	KeptSnapshot *snapshot = NULL;
 	Snapshot	taken;
 	CommitStamp stamp;
 	CommitStamp oldest;
@@ -286,9 +288,12 @@ keep_snapshot(const char **reason)
 
 	foreach(cell, dist_transaction.kept_snapshots)
 	{
-		snapshot = lfirst(cell);
-		if (snapshot->stamp == stamp)
-			return snapshot->snapshot;
+		KeptSnapshot *other = lfirst(cell);
+
+		if (other->stamp == stamp && !other->outdated)
+			return other->snapshot;
+		if (other->stamp == stamp)
+			snapshot = other;
 	}
 
 	commit_ring_check(stamp);
@@ -297,9 +302,20 @@ keep_snapshot(const char **reason)
 		return NULL;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	taken = try_as_of(stamp, GetActiveSnapshot(), offered, reason);
-	if (taken != NULL)
+	if (snapshot != NULL)
 	{
-		snapshot = palloc(sizeof(KeptSnapshot));
+		/* the outdated one shows the same rows */
+		if (taken != NULL)
+		{
+			UnregisterSnapshotFromOwner(snapshot->snapshot, TopTransactionResourceOwner);
+			snapshot->snapshot = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
+			snapshot->outdated = false;
+		}
+		taken = snapshot->snapshot;
+	}
+	else if (taken != NULL)
+	{
+		snapshot = palloc0(sizeof(KeptSnapshot));
 		snapshot->stamp = stamp;
 		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
 		dist_transaction.kept_snapshots = lappend(dist_transaction.kept_snapshots, snapshot);
@@ -328,6 +344,13 @@ snapshot_for_task(void)
 	if (snapshot == NULL)
 		snapshot_refuse(reason);
 	return snapshot;
+}
+
+void
+snapshot_subtransaction_aborted(void)
+{
+	foreach_ptr(KeptSnapshot, snapshot, dist_transaction.kept_snapshots)
+		snapshot->outdated = true;
 }
 
 void

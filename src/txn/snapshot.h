@@ -172,6 +172,13 @@ extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
  */
 extern void dist_snapshot_join(RemoteConn *conn);
 
+/*
+ * A subtransaction was rolled back: snapshots that are asked for again are
+ * taken anew, if possible, so that scans see that its rows are dead, and not
+ * that it is still running, and can remove their index entries.
+ */
+extern void snapshot_subtransaction_aborted(void);
+
 /* To be called before a transaction is committed or prepared. */
 extern void snapshot_before_end(void);
 extern void dist_snapshot_before_end(void);

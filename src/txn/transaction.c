@@ -450,6 +450,8 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	{
 		constraint_modes_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
 		notify_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			snapshot_subtransaction_aborted();
 	}
 	if (dist_transaction.phase == TXN_LOCAL)
 		return;
