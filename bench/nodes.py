@@ -108,7 +108,8 @@ def crowd(made, statement, clients, nodes):
 def measure(workers, args):
     """name -> figure, of a cluster."""
     figures = {}
-    with Cluster.temporary(f"bench-nodes{workers}", FIRST_PORT, workers=workers, settings=SETTINGS) as made:
+    settings = {**SETTINGS, "citus.kept_connection_lifetime": args.kept}
+    with Cluster.temporary(f"bench-nodes{workers}", FIRST_PORT, workers=workers, settings=settings) as made:
         load(made)
         for name, statement in FIRST.items():
             in_new_sessions(made, statement, 1)
@@ -125,6 +126,7 @@ def main():
     parser.add_argument("--workers", type=int, default=24)
     parser.add_argument("--times", type=int, default=5, help="sessions per statement")
     parser.add_argument("--idle", type=int, default=120, help="seconds without statements")
+    parser.add_argument("--kept", default="0", help="citus.kept_connection_lifetime, for example 60s")
     args = parser.parse_args()
     few, many = measure(2, args), measure(args.workers, args)
     print(f"{'':42}{2:>10}{args.workers:>10}     ratio")
