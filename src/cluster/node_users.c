@@ -26,6 +26,7 @@
 #include "catalog/backends.h"
 #include "catalog/metadata.h"
 #include "cluster/node_users.h"
+#include "lib/wait_event.h"
 #include "remote/connection.h"
 
 #define POLL_MS 50
@@ -108,9 +109,7 @@ await_users_of(const ClusterNode *node, const ClusterNode *leaving, RemoteConn *
 			notice_wait(leaving, node, processes);
 		told |= ms >= NOTICE_AFTER_MS;
 		MemoryContextReset(context);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, POLL_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(POLL_MS, WAIT_NODE_USERS);
 	}
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);

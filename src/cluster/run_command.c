@@ -170,9 +170,16 @@ lone_node(void)
 	return node;
 }
 
-/* All active nodes; only the coordinator, or only the others, if so wanted. */
+/* Bits. */
+typedef enum NodeChoice
+{
+	CHOOSE_COORDINATOR = 1,
+	CHOOSE_WORKERS = 2,
+} NodeChoice;
+
+/* The active nodes of a choice. */
 static List *
-chosen_nodes(bool coordinator, bool workers)
+chosen_nodes(int choice)
 {
 	List	   *nodes = node_active_primaries();
 	List	   *result = NIL;
@@ -180,7 +187,7 @@ chosen_nodes(bool coordinator, bool workers)
 	if (nodes == NIL)
 		nodes = list_make1(lone_node());
 	foreach_ptr(ClusterNode, node, nodes)
-		if (node->groupid == COORDINATOR_GROUP ? coordinator : workers)
+		if (node->groupid == COORDINATOR_GROUP ? choice & CHOOSE_COORDINATOR : choice & CHOOSE_WORKERS)
 			result = lappend(result, node);
 	return result;
 }
@@ -200,7 +207,7 @@ Datum
 run_command_on_workers(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	List	   *commands = commands_for(chosen_nodes(false, true), text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	List	   *commands = commands_for(chosen_nodes(CHOOSE_WORKERS), text_to_cstring(PG_GETARG_TEXT_PP(0)));
 
 	InitMaterializedSRF(fcinfo, 0);
 	run_node_commands(commands, PG_GETARG_BOOL(1));
@@ -251,7 +258,7 @@ run_on_nodes(FunctionCallInfo fcinfo, List *nodes, const char *sql, bool paralle
 Datum
 run_command_on_all_nodes(PG_FUNCTION_ARGS)
 {
-	run_on_nodes(fcinfo, chosen_nodes(true, true), text_to_cstring(PG_GETARG_TEXT_PP(0)),
+	run_on_nodes(fcinfo, chosen_nodes(CHOOSE_COORDINATOR | CHOOSE_WORKERS), text_to_cstring(PG_GETARG_TEXT_PP(0)),
 				 PG_GETARG_BOOL(1), PG_GETARG_BOOL(2));
 	return (Datum) 0;
 }
@@ -259,7 +266,7 @@ run_command_on_all_nodes(PG_FUNCTION_ARGS)
 Datum
 run_command_on_coordinator(PG_FUNCTION_ARGS)
 {
-	List	   *nodes = chosen_nodes(true, false);
+	List	   *nodes = chosen_nodes(CHOOSE_COORDINATOR);
 
 	if (nodes == NIL)
 		ereport(ERROR,

@@ -35,6 +35,7 @@ extern SchemaDump *schema_dump_make(const char *host, int32 port);
  */
 extern List *schema_dump_statements(SchemaDump *dump, DumpFilter wanted);
 
+/* Closes the dump's file. */
 extern void schema_dump_close(SchemaDump *dump);
 
 #endif							/* CITUS_CLUSTER_SCHEMA_DUMP_H */

@@ -73,6 +73,7 @@ typedef struct ChunkBounds
 	bool		has_nulls;
 } ChunkBounds;
 
+/* *bounds: what the stripe says of a column's values in a chunk group. */
 extern void stripe_reader_bounds(const StripeReader *reader, int column, int group, ChunkBounds *bounds);
 
 /*

@@ -89,7 +89,10 @@ stripe_scan_row_is_marked(const StripeScan *scan)
 	return row_is_marked(&scan->marks, (uint32) scan->row);
 }
 
+/* Goes back before the stripe's first chunk group. */
 extern void stripe_scan_rewind(StripeScan *scan);
+
+/* Closes what the scan has opened, and frees it. */
 extern void stripe_scan_end(StripeScan *scan);
 
 #endif							/* CITUS_COLUMNAR_STRIPE_SCAN_H */

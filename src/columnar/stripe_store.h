@@ -96,6 +96,10 @@ typedef struct StreamWriter
 	struct BulkInsertStateData *bulk;
 } StreamWriter;
 
+/*
+ * Stores bytes that come in pieces as one stream of the relation, numbered id;
+ * they are complete after stream_writer_end.
+ */
 extern void stream_writer_begin(StreamWriter *writer, StripeStore *store, Oid id, CommandId cid, StoredAs how);
 extern void stream_writer_put(StreamWriter *writer, const char *bytes, Size len);
 extern void stream_writer_end(StreamWriter *writer);

@@ -48,6 +48,7 @@
 #include "copy/row_router.h"
 #include "lib/run_as.h"
 #include "lib/debug_point.h"
+#include "lib/wait_event.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
@@ -359,9 +360,7 @@ leave_alone(void *arg)
 {
 	const OnlineLock *lock = arg;
 
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ATTEMPT_PAUSE, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	wait_pause(ATTEMPT_PAUSE, WAIT_LOCK_RETRY);
 	catch_up(lock->tables);
 }
 

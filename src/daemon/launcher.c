@@ -40,6 +40,7 @@
 
 #include "daemon/private.h"
 #include "lib/shared_area.h"
+#include "lib/wait_event.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
 
@@ -325,10 +326,7 @@ citus_launcher_main(Datum arg)
 	{
 		start_due_workers();
 		remote_sweep_kept();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 RESTART_DELAY_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(RESTART_DELAY_MS, WAIT_DAEMON);
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;

@@ -42,6 +42,7 @@
 #include "cluster/member_sync.h"
 #include "daemon/private.h"
 #include "jobs/job.h"
+#include "lib/wait_event.h"
 #include "rebalance/automatic.h"
 #include "rebalance/move.h"
 #include "remote/own_address.h"
@@ -332,10 +333,7 @@ citus_maintenance_main(Datum arg)
 		check_now_and_then();
 		run_due_jobs();
 
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 next_due(), PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(next_due(), WAIT_DAEMON);
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;

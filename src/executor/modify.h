@@ -187,6 +187,7 @@ extern void modify_pending_init(void);
 extern Size modify_buffer_bytes(void);
 extern Size modify_round_bytes(void);
 
+/* Makes and frees the stores of changes that are still to be sent. */
 extern void modify_begin_pending(DistModifyState *state);
 extern void modify_end_pending(DistModifyState *state);
 

@@ -33,6 +33,7 @@
 #include "executor/task_set_private.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/wait_event.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
 #include "txn/serializable.h"
@@ -355,10 +356,7 @@ requeue_task(TaskSet *set, Task *task)
 		return false;
 	if (task->retries > 1)
 	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 task->retries > STALE_EAGER_RETRIES ? STALE_LATE_MS : STALE_RETRY_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(task->retries > STALE_EAGER_RETRIES ? STALE_LATE_MS : STALE_RETRY_MS, WAIT_SHARD_RETRY);
 	}
 	AcceptInvalidationMessages();
 	now = metadata_require(set->spec->table->relid);

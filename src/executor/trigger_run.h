@@ -26,6 +26,7 @@ typedef struct TriggerRun TriggerRun;
 extern TriggerRun *triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns);
 extern void triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls);
 
+/* Frees what triggers_begin has made; deferred triggers stay queued. */
 extern void triggers_end(TriggerRun *run);
 
 /*

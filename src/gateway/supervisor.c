@@ -42,6 +42,7 @@
 #include "gateway/relay.h"
 #include "gateway/server/gateway.h"
 #include "gateway/server/gateway_port.h"
+#include "lib/wait_event.h"
 
 /* A process that failed is not started again before this time has passed. */
 #define RESTART_MS 1000
@@ -185,10 +186,7 @@ citus_gateway_main(Datum arg)
 			if (supervised_processes[i].pid == 0 &&
 				TimestampDifferenceExceeds(supervised_processes[i].started, GetCurrentTimestamp(), RESTART_MS))
 				start_gateway_process(i);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 RESTART_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(RESTART_MS, WAIT_GATEWAY_MAIN);
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;

@@ -41,7 +41,7 @@
 extern PGDLLEXPORT void citus_task_main(Datum arg);
 
 bool
-task_process_lock(int64 task_id, bool session, bool wait)
+task_process_lock(int64 task_id, bool own)
 {
 	LOCKTAG		tag;
 
@@ -49,7 +49,7 @@ task_process_lock(int64 task_id, bool session, bool wait)
 					   (Oid) task_id, 0);
 	/* the server gives these back when a session ends, others only an abort */
 	tag.locktag_lockmethodid = USER_LOCKMETHOD;
-	return LockAcquire(&tag, ExclusiveLock, session, !wait) != LOCKACQUIRE_NOT_AVAIL;
+	return LockAcquire(&tag, ExclusiveLock, own, !own) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 static void
@@ -80,7 +80,7 @@ claim_task(int64 task_id)
 	char	   *command;
 
 	begin_bookkeeping();
-	(void) task_process_lock(task_id, true, true);
+	(void) task_process_lock(task_id, true);
 	command = jobs_call("SELECT citus_internal.task_claim($1)", 1, (Oid[]) {INT8OID},
 						(Datum[]) {Int64GetDatum(task_id)});
 	if (command != NULL)

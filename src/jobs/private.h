@@ -25,11 +25,11 @@ typedef struct TaskProcess
 } TaskProcess;
 
 /*
- * executor.c: locks the process of a task for as long as the task's process
- * lives (session) or to the end of the transaction; false if it is locked by
- * another process and wait is not set.
+ * executor.c: locks the process of a task.  The task's process itself (own)
+ * waits for the lock, and has it as long as it lives; others have it to the
+ * end of the transaction, or get false if another process has it.
  */
-extern bool task_process_lock(int64 task_id, bool session, bool wait);
+extern bool task_process_lock(int64 task_id, bool own);
 
 /*
  * run_sql.c: runs the statements of a text as a client's would be run.

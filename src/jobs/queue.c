@@ -169,7 +169,7 @@ finish_lost(void)
 		int64		task_id = strtoll(rest, &rest, 10);
 
 		rest++;					/* the comma, or the brace */
-		if (!is_started(task_id) && task_process_lock(task_id, false, false))
+		if (!is_started(task_id) && task_process_lock(task_id, false))
 			task_failed(task_id, LOST_SQLSTATE, LOST_MESSAGE);
 	}
 }
@@ -222,7 +222,7 @@ start_next(void)
 
 	if (found == NULL || sscanf(found, INT64_FORMAT " %u %d", &task_id, &owner, &can_login) != 3)
 		return false;
-	if (!task_process_lock(task_id, false, false))
+	if (!task_process_lock(task_id, false))
 		return false;			/* its last process is still ending */
 	if (strcmp(jobs_call("SELECT citus_internal.task_start($1)", 1, (Oid[]) {INT8OID},
 						 (Datum[]) {Int64GetDatum(task_id)}), "t") != 0)

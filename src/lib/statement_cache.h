@@ -60,6 +60,7 @@ extern void *statement_cache_add(StatementCache *cache, const StatementKey *key,
 /* The statement to be removed before another one is added, or NULL. */
 extern void *statement_cache_superfluous(const StatementCache *cache);
 
+/* Forgets a statement; frees its entry, but not what the caller's leads to. */
 extern void statement_cache_remove(StatementCache *cache, void *statement);
 
 #endif							/* CITUS_LIB_STATEMENT_CACHE_H */

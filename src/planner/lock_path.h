@@ -32,6 +32,7 @@ typedef struct LockPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_lock_methods;
 
+/* Reads what the planner packed into the plan node. */
 extern void lock_plan_unpack(const CustomScan *node, LockPlan *plan);
 
 /* Adds columns that identify the rows to such a query; in place. */

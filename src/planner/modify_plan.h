@@ -146,6 +146,7 @@ extern CustomScanMethods dist_modify_methods;
 /* Whether a plan node is a DistributedModify. */
 extern bool is_dist_modify(const Plan *node);
 
+/* The plan as the private list of a CustomScan, and back. */
 extern List *modify_plan_pack(const ModifyPlan *plan);
 extern void modify_plan_unpack(const CustomScan *node, ModifyPlan *plan);
 

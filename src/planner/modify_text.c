@@ -151,13 +151,20 @@ append_returned_old(StringInfo text, const DistTable *table, List *attnos)
 }
 
 /*
- * Appends the table's columns, separated by commas, with a prefix.
- * stored_only: those that an INSERT gives values for.  by_number: names that
- * can't be mistaken for others ("citus n1", ..), in the place of the columns'
- * own.
+ * Which columns, and how, bits.  COLUMNS_STORED: only those that an INSERT
+ * gives values for.  COLUMNS_BY_NUMBER: with names that can't be mistaken for
+ * others ("citus n1", ..), in the place of their own.
  */
+typedef enum ColumnList
+{
+	COLUMNS_ALL = 0,
+	COLUMNS_STORED = 1,
+	COLUMNS_BY_NUMBER = 2,
+} ColumnList;
+
+/* Appends the table's columns, separated by commas, with a prefix. */
 static void
-append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, const char *prefix)
+append_columns(StringInfo text, Oid relid, int which, const char *prefix)
 {
 	Relation	relation = table_open(relid, NoLock);
 	TupleDesc	desc = RelationGetDescr(relation);
@@ -167,10 +174,10 @@ append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, con
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 
-		if (attribute->attisdropped || (stored_only && attribute->attgenerated))
+		if (attribute->attisdropped || ((which & COLUMNS_STORED) != 0 && attribute->attgenerated))
 			continue;
 		appendStringInfo(text, "%s%s%s", separator, prefix,
-						 by_number ? psprintf("\"citus n%d\"", i + 1) : quote_identifier(NameStr(attribute->attname)));
+						 (which & COLUMNS_BY_NUMBER) != 0 ? psprintf("\"citus n%d\"", i + 1) : quote_identifier(NameStr(attribute->attname)));
 		separator = ", ";
 	}
 	table_close(relation, NoLock);
@@ -186,7 +193,7 @@ append_insert(StringInfo text, const DistTable *table)
 	StringInfoData columns;
 
 	initStringInfo(&columns);
-	append_columns(&columns, table->relid, true, false, "");
+	append_columns(&columns, table->relid, COLUMNS_STORED, "");
 	appendStringInfo(text, "INSERT INTO %s AS t", table_name(table));
 	if (columns.len > 0)
 		appendStringInfo(text, " (%s)", columns.data);
@@ -287,7 +294,7 @@ modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, Plann
 
 	initStringInfo(&text);
 	append_insert(&text, table);
-	append_columns(&text, table->relid, true, false, "r.");
+	append_columns(&text, table->relid, COLUMNS_STORED, "r.");
 	appendStringInfoString(&text, " FROM ");
 	append_rows(&text, table, 1);
 	appendStringInfoString(&text, " AS r");
@@ -324,11 +331,11 @@ plain_upsert(const DistTable *table, List *attnos)
 
 	initStringInfo(&text);
 	append_insert(&text, table);
-	append_columns(&text, table->relid, true, true, "r.");
+	append_columns(&text, table->relid, COLUMNS_STORED | COLUMNS_BY_NUMBER, "r.");
 	appendStringInfoString(&text, " FROM ");
 	append_rows(&text, table, 1);
 	appendStringInfoString(&text, " WITH ORDINALITY AS r(");
-	append_columns(&text, table->relid, false, true, "");
+	append_columns(&text, table->relid, COLUMNS_BY_NUMBER, "");
 	appendStringInfoString(&text, ", \"citus ord\") WHERE citus_internal.upsert_row(r.\"citus ord\")");
 	append_returning(&text, table,
 					 psprintf("citus_internal.upsert_conflict(t.ctid, ROW(t.*)::%s), citus_internal.upsert_ordinal()",
@@ -436,7 +443,7 @@ append_batch(StringInfo text, const DistTable *table, List *key_attnos, bool wit
 	appendStringInfoString(text, ") WITH ORDINALITY AS r(\"citus id\", ");
 	if (with_new_rows)
 	{
-		append_columns(text, table->relid, false, true, "");
+		append_columns(text, table->relid, COLUMNS_BY_NUMBER, "");
 		appendStringInfoString(text, ", ");
 	}
 	if (is_partitioned(table))

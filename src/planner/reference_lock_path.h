@@ -30,6 +30,7 @@ typedef struct ReferenceLockPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods reference_lock_methods;
 
+/* Reads what the planner packed into the plan node. */
 extern void reference_lock_plan_unpack(const CustomScan *node, ReferenceLockPlan *plan);
 
 /*

@@ -25,6 +25,7 @@ typedef struct ShardAppendPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods shard_append_methods;
 
+/* Reads what the planner packed into the plan node. */
 extern void shard_append_unpack(const CustomScan *node, ShardAppendPlan *plan);
 
 /*

@@ -28,6 +28,7 @@
 #include "catalog/relations.h"
 #include "compat/acl.h"
 #include "lib/run_as.h"
+#include "lib/wait_event.h"
 #include "rebalance/drive.h"
 #include "sharding/hash.h"
 
@@ -62,9 +63,7 @@ drive_init(void)
 void
 drive_pause(long ms)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	wait_pause(ms, WAIT_SHARD_MOVE);
 }
 
 void

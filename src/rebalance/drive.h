@@ -35,6 +35,7 @@ extern int	drive_rate_limit;
 
 extern void drive_init(void);
 
+/* Waits; interruptible. */
 extern void drive_pause(long ms);
 
 /*

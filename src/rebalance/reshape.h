@@ -43,6 +43,7 @@ extern ReshapeCopy *reshape_copy_begin(const DistTable *table, Oid relid, const 
  */
 extern void reshape_copy_follow(ReshapeCopy *copy, bool last);
 
+/* Ends the copy, also one that has failed. */
 extern void reshape_copy_end(ReshapeCopy *copy);
 
 #endif							/* CITUS_REBALANCE_RESHAPE_H */

@@ -53,6 +53,7 @@
 #include "lib/run_as.h"
 #include "lib/spi_query.h"
 #include "lib/subtransaction.h"
+#include "lib/wait_event.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "remote/connection.h"
@@ -685,9 +686,7 @@ await_subscribers(List *channels, TimestampTz deadline)
 			if (GetCurrentTimestamp() >= deadline)
 				return false;
 			remote_exec(current_move->target, flush);
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, POLL_MS, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-			CHECK_FOR_INTERRUPTS();
+			wait_pause(POLL_MS, WAIT_SHARD_MOVE);
 		}
 	}
 	return true;

@@ -29,6 +29,7 @@
 #include "pgstat.h"
 #include "storage/latch.h"
 
+#include "lib/wait_event.h"
 #include "remote/cancel.h"
 #include "remote/private.h"
 
@@ -155,7 +156,7 @@ cancel_finish(int fd, TimestampTz deadline)
 	{
 		int			occurred = WaitLatchOrSocket(MyLatch, WL_SOCKET_READABLE | WL_LATCH_SET |
 												 WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-												 fd, wait_remaining(deadline), PG_WAIT_EXTENSION);
+												 fd, wait_remaining(deadline), wait_event(WAIT_NODE_ANSWER));
 
 		if (occurred & WL_SOCKET_READABLE)
 		{

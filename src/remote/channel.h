@@ -153,6 +153,7 @@ typedef enum ChannelRefusal
 								 * another reason */
 } ChannelRefusal;
 
+/* Why the last attempt to connect has failed. */
 extern ChannelRefusal channel_refusal(const Channel *channel);
 
 /*
@@ -162,6 +163,7 @@ extern ChannelRefusal channel_refusal(const Channel *channel);
 extern int	channel_socket(const Channel *channel);
 extern uint32 channel_events(const Channel *channel);
 
+/* False if the channel is lost. */
 extern bool channel_send_text(Channel *channel, const char *sql, const RemoteParams *params, bool binary_result);
 extern bool channel_send_prepare(Channel *channel, const char *name, const char *sql, const RemoteParams *params);
 extern bool channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params,

@@ -40,6 +40,7 @@
 #include "catalog/stat_counters.h"
 #include "compat/login_triggers.h"
 #include "lib/socket_buffer.h"
+#include "lib/wait_event.h"
 #include "remote/auth_info.h"
 #include "remote/own_address.h"
 #include "remote/pool_info.h"
@@ -543,9 +544,7 @@ try_full_node_again(RemoteConn *conn, TimestampTz deadline, int pause_ms)
 		GetCurrentTimestamp() >= deadline || !IsTransactionState())
 		return false;
 	pool_close_idle();
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_ms, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	wait_pause(pause_ms, WAIT_NODE_CONNECTION);
 	connect_params(&params, conn->nodename, conn->nodeport, node_at_address(conn->nodename, conn->nodeport),
 				   conn->login_role, pooler_of(node_at_address(conn->nodename, conn->nodeport), priv->pass_pooler, priv->kind),
 				   priv->kind, true);

@@ -112,6 +112,7 @@ typedef struct RemoteTxnHooks
 	bool		(*awaited) (void);
 } RemoteTxnHooks;
 
+/* Called once, when the library is loaded. */
 extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
 
 /*

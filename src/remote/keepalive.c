@@ -25,6 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "compat/wait_set.h"
+#include "lib/wait_event.h"
 #include "remote/private.h"
 
 /* A silence is checked at growing intervals, up to this one. */
@@ -90,7 +91,7 @@ wait_for_probe(RemoteConn *conn, const Channel *probe, long timeout)
 	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	AddWaitEventToSet(set, WL_SOCKET_READABLE, channel_socket(&conn->priv->channel), NULL, NULL);
 	AddWaitEventToSet(set, channel_events(probe), channel_socket(probe), NULL, NULL);
-	n = WaitEventSetWait(set, timeout, events, lengthof(events), PG_WAIT_EXTENSION);
+	n = WaitEventSetWait(set, timeout, events, lengthof(events), wait_event(WAIT_NODE_ANSWER));
 	FreeWaitEventSet(set);
 
 	for (int i = 0; i < n; i++)

@@ -94,7 +94,6 @@ extern NodeArgument node_int(int32 value);
 extern NodeArgument node_bigint(int64 value);
 extern NodeArgument node_float(double value);
 extern NodeArgument node_bool(bool value);
-
 extern NodeArgument node_real(float4 value);
 
 /* $number, where the call is sent with parameters of these types. */

@@ -281,19 +281,32 @@ count_new(const ClusterNode *node, bool optional, volatile bool *extra)
 }
 
 /*
+ * Which connection to a node is wanted, bits.  OPEN_OPTIONAL: none, if there
+ * is no room or the node can't be reached.  OPEN_PAST_POOLER: one to the node
+ * itself.
+ */
+typedef enum OpenMode
+{
+	OPEN_REQUIRED = 0,
+	OPEN_OPTIONAL = 1,
+	OPEN_PAST_POOLER = 2,
+} OpenMode;
+
+/*
  * Starts a new connection; NULL if optional and the shared limit is reached.
  */
 static RemoteConn *
-open_connection(const ClusterNode *node, bool optional, bool pass_pooler)
+open_connection(const ClusterNode *node, int mode)
 {
 	RemoteConn *conn;
 	volatile bool extra;
 
-	if (!count_new(node, optional, &extra))
+	if (!count_new(node, (mode & OPEN_OPTIONAL) != 0, &extra))
 		return NULL;
 	PG_TRY();
 	{
-		conn = connect_start(node->host, node->port, GetAuthenticatedUserId(), pass_pooler, CONNECT_POOLED);
+		conn = connect_start(node->host, node->port, GetAuthenticatedUserId(),
+							 (mode & OPEN_PAST_POOLER) != 0, CONNECT_POOLED);
 	}
 	PG_CATCH();
 	{
@@ -334,17 +347,16 @@ has_moved(RemoteConn *conn)
 	return node->port != conn->nodeport || strcmp(node->host, conn->nodename) != 0;
 }
 
-/*
- * A new connection, connected; pass_pooler: one to the node itself.  If
- * optional, NULL on failure; else failure is an error.
- */
+/* A new connection, connected; failure is an error unless it is optional. */
 static RemoteConn *
-connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pass_pooler)
+connect_new(const ClusterNode *node, RemoteOwner *owner, int mode)
 {
+	bool		optional = (mode & OPEN_OPTIONAL) != 0;
+
 	for (;;)
 	{
 		int32		groupid = node->groupid;
-		RemoteConn *conn = open_connection(node, optional, pass_pooler);
+		RemoteConn *conn = open_connection(node, mode);
 
 		if (conn == NULL)
 			return NULL;
@@ -364,22 +376,35 @@ connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pas
 	}
 }
 
+/* How many connections to a node have an owner. */
+static int
+count_claimed(int32 groupid)
+{
+	int			n = 0;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->owner != NULL)
+			n++;
+	return n;
+}
+
 /*
- * An idle connection, a new one (unless enough), or one that its owner yields;
- * connected.
+ * An idle connection, a new one (unless there are enough), or one that its
+ * owner yields; connected.  primary: it will be its node's primary one.
  */
 static RemoteConn *
-acquire_for_reading(int32 groupid, RemoteOwner *owner, bool hopeful, bool enough)
+acquire_connection(int32 groupid, RemoteOwner *owner, bool primary)
 {
 	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = find_idle(node, hopeful);
+	bool		enough = !primary && count_claimed(groupid) >= max_adaptive_executor_pool_size;
+	RemoteConn *conn = find_idle(node, !primary && owner->resends);
 
 	while (conn == NULL)
 	{
 		RemoteConn *claimed = find_claimed(groupid, owner);
 
 		if (claimed == NULL || !enough)
-			conn = connect_new(node, owner, claimed != NULL, false);
+			conn = connect_new(node, owner, claimed != NULL ? OPEN_OPTIONAL : OPEN_REQUIRED);
 		if (conn == NULL)
 		{
 			yield_conn(claimed);
@@ -422,7 +447,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	conn = find_primary(groupid);
 	if (conn == NULL)
 	{
-		conn = acquire_for_reading(groupid, owner, false, false);
+		conn = acquire_connection(groupid, owner, true);
 		conn->primary = true;
 		if (conn->xact == REMOTE_XACT_LONE)
 			conn->xact = REMOTE_XACT_OPEN;
@@ -448,7 +473,7 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 	node = node_of_group(groupid);
 	conn = find_idle(node, false);
 	if (conn == NULL || !conn->priv->direct || conn->xact != REMOTE_XACT_NONE)
-		return connect_new(node, owner, false, true);
+		return connect_new(node, owner, OPEN_PAST_POOLER);
 	claim_conn(conn, owner);
 	return conn;
 }
@@ -536,18 +561,6 @@ remote_release_to_node(RemoteConn *conn, RemoteOwner *owner)
 		connect_close(conn);
 }
 
-/* How many connections to a node have an owner. */
-static int
-count_claimed(int32 groupid)
-{
-	int			n = 0;
-
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && conn->owner != NULL)
-			n++;
-	return n;
-}
-
 RemoteConn *
 remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
@@ -562,8 +575,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
 		return pool_acquire_primary(groupid, owner);
 
-	return acquire_for_reading(groupid, owner, owner->resends,
-							   count_claimed(groupid) >= max_adaptive_executor_pool_size);
+	return acquire_connection(groupid, owner, false);
 }
 
 RemoteConn *
@@ -585,7 +597,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 	{
 		if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
 			return NULL;
-		conn = open_connection(node, true, false);
+		conn = open_connection(node, OPEN_OPTIONAL);
 		if (conn == NULL)
 			return NULL;
 	}

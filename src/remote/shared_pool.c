@@ -49,6 +49,7 @@
 #include "catalog/backends.h"
 #include "compat/proc.h"
 #include "lib/shared_area.h"
+#include "lib/wait_event.h"
 #include "remote/private.h"
 
 #define MAX_NODES 1024
@@ -270,9 +271,7 @@ wait_for_slot(const char *host, int port)
 		TimestampTz now;
 
 		ask_idle_session();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(LOOK_MS, WAIT_NODE_CONNECTION);
 
 		now = GetCurrentTimestamp();
 		if (now >= next_check)

@@ -25,6 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "compat/wait_set.h"
+#include "lib/wait_event.h"
 #include "remote/private.h"
 
 /* Each set begins with the latch and the postmaster. */
@@ -148,7 +149,7 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 		if (conn->state == REMOTE_CONNECTING)
 			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_POSTMASTER_DEATH |
 										 (timeout >= 0 ? WL_TIMEOUT : 0),
-										 channel_socket(&priv->channel), timeout, PG_WAIT_EXTENSION);
+										 channel_socket(&priv->channel), timeout, wait_event(WAIT_NODE_ANSWER));
 		else
 		{
 			if (priv->wait_set == NULL)
@@ -165,7 +166,7 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 				priv->wait_events = events;
 			}
 			occurred = WL_TIMEOUT;
-			if (WaitEventSetWait(priv->wait_set, timeout, &event, 1, PG_WAIT_EXTENSION) > 0)
+			if (WaitEventSetWait(priv->wait_set, timeout, &event, 1, wait_event(WAIT_NODE_ANSWER)) > 0)
 				occurred = event.events;
 		}
 
@@ -319,7 +320,7 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 	{
 		TimestampTz check = first_due(conns, nconns);
 		long		remaining = wait_remaining(earlier_of(deadline, check));
-		int			n = WaitEventSetWait(many.set, remaining, many.occurred, nconns + 1, PG_WAIT_EXTENSION);
+		int			n = WaitEventSetWait(many.set, remaining, many.occurred, nconns + 1, wait_event(WAIT_NODE_ANSWER));
 		bool		latch_set = false;
 
 		for (int i = 0; i < n; i++)

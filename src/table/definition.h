@@ -47,6 +47,11 @@ typedef struct NotNull
 	bool		no_inherit;
 } NotNull;
 
+/*
+ * Begins the statements that define a table, in CurrentMemoryContext: opens
+ * it, and sets a search_path with which names are written in full.
+ * definition_end undoes both, and returns the statements (char *).
+ */
 extern Definition *definition_begin(Oid relid, bool for_shard);
 extern List *definition_end(Definition *def);
 

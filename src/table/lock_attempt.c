@@ -30,6 +30,7 @@
 
 #include "lib/catch_error.h"
 #include "lib/subtransaction.h"
+#include "lib/wait_event.h"
 #include "table/lock_attempt.h"
 #include "txn/deadlock.h"
 
@@ -95,9 +96,7 @@ pause_briefly(void)
 {
 	long		ms = 1 + (long) (pg_prng_double(&pg_global_prng_state) * 50);
 
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	wait_pause(ms, WAIT_LOCK_RETRY);
 }
 
 /*

@@ -35,6 +35,10 @@ typedef struct OwnStatement
 								 * shards */
 } OwnStatement;
 
+/*
+ * A utility statement begins, in a context; returns the former state, which
+ * run_commands_leave takes when it has ended, also with an error.
+ */
 extern OwnStatement run_commands_enter(ProcessUtilityContext context);
 extern void run_commands_leave(OwnStatement before);
 

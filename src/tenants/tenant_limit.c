@@ -44,6 +44,7 @@
 #include "compat/acl.h"
 #include "compat/lock_held.h"
 #include "compat/sql_function.h"
+#include "lib/wait_event.h"
 #include "remote/node_call.h"
 #include "tenants/tenant_limit.h"
 #include "tenants/tenant_stats.h"
@@ -212,10 +213,7 @@ wait_for_time(const TenantLimit *limit)
 	(void) LockAcquire(&gate, ExclusiveLock, false, false);
 	while ((delay = tenant_stats_delay(&limit->key, cpu_rate(limit))) > 0)
 	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 1 + (long) (Min(delay, LONGEST_SLEEP) * 1000), PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		wait_pause(1 + (long) (Min(delay, LONGEST_SLEEP) * 1000), WAIT_TENANT_LIMIT);
 	}
 	LockRelease(&gate, ExclusiveLock, false);
 }

@@ -38,6 +38,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "lib/wait_event.h"
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
 #include "txn/dist_transaction.h"
@@ -281,7 +282,7 @@ await_committing(CommitStamp stamp)
 					 errmsg("could not read all nodes as of one point in time"),
 					 errdetail("A transaction has been committing for longer than citus.snapshot_timeout."),
 					 errhint("It may be waiting for a synchronous standby.")));
-		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), wait_event(WAIT_COMMIT_STAMP));
 	}
 	ConditionVariableCancelSleep();
 }

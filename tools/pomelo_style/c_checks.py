@@ -118,6 +118,43 @@ def indentation(file):
             yield Problem(file.path, number, "a // comment")
 
 
+DECLARED = re.compile(r"^(?:extern|static inline)\b[^;{}()=]*?\b(\w+)\(")
+
+
+def contracts(file):
+    """A comment precedes each function that a header declares, or the group that it stands in; all know what X_init() is."""
+    if file.ext != ".h":
+        return
+    explained = False
+    for number, (line, code) in enumerate(zip(file.lines, file.code.split("\n")), 1):
+        if not line.strip():
+            explained = False
+        elif not code.strip():
+            explained = True
+        elif (found := DECLARED.match(code)) and not explained and "/*" not in line and not found[1].endswith("_init"):
+            yield Problem(file.path, number, f"{found[1]}() has no contract")
+
+
+COMMENTED = re.compile(r"^/\*\n((?: \*.*\n)+?) \*/\n((?:extern|static|\w+\n\w+\()(?:(?!\n\n|\n\{|\n/\*)[\s\S])*)", re.M)
+
+
+def named_parameters(file):
+    """What a contract explains as 'name: ...' is a parameter of the function."""
+    for found in COMMENTED.finditer(file.text):
+        words = set(re.findall(r"\w+", found[2]))
+        said = re.sub(r"\n? \* ?", " ", found[1])
+        for name in re.findall(r"(?:^|[.;] +)\s*\*?([a-z_]\w*):(?= )", said):
+            if "(" in found[2] and name not in words | {"false", "true"} and not name.endswith("_hook"):
+                yield Problem(file.path, file.text.count("\n", 0, found.start()) + 1, f"explains {name}, which is no parameter")
+
+
+def wait_events(file):
+    """What is waited for has a name."""
+    if "PG_WAIT_EXTENSION" in file.code and not file.path.startswith("src/compat/"):
+        yield Problem(file.path, file.code.count("\n", 0, file.code.index("PG_WAIT_EXTENSION")) + 1,
+                      "PG_WAIT_EXTENSION: use wait_event()")
+
+
 def header_guard(file):
     """A header guards itself with its path."""
     if file.ext != ".h":

@@ -239,6 +239,22 @@ def sql_symbols(files):
         yield Problem(in_c[name], 0, f"SQL-callable {name} is in no fragment of sql/")
 
 
+def boolean_pairs(files):
+    """No call of a function of ours has two constants of type bool side by side: bits of an enum have names."""
+    sources = [file for file in files if file.is_c and file.path.startswith("src/")]
+    ours = {name for file in sources for name in re.findall(r"^(?:extern\b[^;{}()=]*?\b)?(\w+)\(", file.code, re.M)}
+    for file in sources:
+        for found in re.finditer(r"\b(?:true|false),\s*(?:true|false)\b", file.code):
+            depth, at = 0, found.start()
+            while at > 0 and depth >= 0:
+                at -= 1
+                depth += {")": 1, "}": 1, "(": -1, "{": -1}.get(file.code[at], 0)
+            called = re.search(r"(\w+)\s*$", file.code[:at])
+            if file.code[at] == "(" and called and called[1] in ours:
+                yield Problem(file.path, file.code.count("\n", 0, found.start()) + 1,
+                              f"two booleans side by side, for {called[1]}()")
+
+
 # Statements that are more than a call: rows as values of the table's type, sets of rows in one VALUES.
 WRITTEN_CALLS = {"src/planner/modify_text.c", "src/conversion/convert_metadata.c"}
 

@@ -41,6 +41,7 @@
 #include "compat/sql_function.h"
 #include "gateway/server/gateway.h"
 #include "gateway/server/gateway_stats.h"
+#include "lib/wait_event.h"
 #include "planner/replaced_function.h"
 
 SQL_FUNCTION(citus_internal_gateway_backend_pid);
@@ -334,9 +335,7 @@ check_order(const BoardClient *client, ClientOrder order)
 static void
 wait_for_gateway(void)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ORDER_LOOK, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	wait_pause(ORDER_LOOK, WAIT_GATEWAY_ORDER);
 }
 
 /*
