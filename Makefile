@@ -33,16 +33,19 @@ deps:
 demo: deps install
 	@demo/run
 
-check: deps install
-	@tools/check $(CHECK_AREAS)
+# Tests run on a copy of the server, and warnings are errors for them.
+check check-all $(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS)): export POMELO_WERROR = 1
+
+check: deps all
+	@tools/private-server tools/check $(CHECK_AREAS)
 
 # `make check` runs a sample of the largest tests, another one each time; this
 # runs all of them.
-check-all: deps install
-	@POMELO_CHECK_ALL=1 tools/check $(CHECK_AREAS)
+check-all: deps all
+	@POMELO_CHECK_ALL=1 tools/private-server tools/check $(CHECK_AREAS)
 
-$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS)): check-%: deps install
-	@tools/check $*
+$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS)): check-%: deps all
+	@tools/private-server tools/check $*
 
 # All tests on this machine's server and, in roots, on the other versions.
 check-versions: deps
@@ -87,7 +90,7 @@ help:
 	@echo 'make            build the extension (V=1 shows the commands)'
 	@echo 'make install    build and install it into the server of PG_CONFIG'
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
-	@echo 'make check      the tests, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
+	@echo 'make check      the tests, in a copy of the server, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
 	@echo 'make check-drivers  test suites of drivers (fetched once) on a plain server, a coordinator and a gateway'
 	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
