@@ -1,8 +1,8 @@
 # Builds and installs the extension with PGXS. Called by the Makefile.
 #
 # - objects: every .c file below src/
-# - install script of the first version: the fragments sql/NN-*.sql, in the order
-#   of their names
+# - install script of the first version: the fragments sql/*.sql, in the order of
+#   sql/order
 # - update scripts to later versions: sql/citus--A--B.sql, as they are
 
 # Names of our own start with POMELO_: PGXS has taken many others (INSTALL_SCRIPT
@@ -28,7 +28,11 @@ MODULE_big = citus
 endif
 OBJS = $(POMELO_SOURCES:.c=.o)
 
-POMELO_FRAGMENTS := $(sort $(wildcard sql/[0-9][0-9]-*.sql))
+POMELO_FRAGMENTS := $(patsubst %,sql/%.sql,$(shell cat sql/order))
+POMELO_UNORDERED := $(filter-out $(POMELO_FRAGMENTS) sql/citus%.sql,$(wildcard sql/*.sql))
+ifneq ($(POMELO_UNORDERED),)
+$(error $(POMELO_UNORDERED): sql/order doesn't say when)
+endif
 POMELO_FIRST_VERSION = 13.2-1
 POMELO_SQL = build/citus--$(POMELO_FIRST_VERSION).sql
 DATA = $(wildcard sql/citus--*--*.sql) sql/citus_columnar--13.2-1.sql

@@ -5,7 +5,7 @@
  *
  * The catalogs belong to the superuser, and jobs to the users who create them:
  * so C code writes the rows as the superuser, after it has checked the user's
- * rights.  The transitions of states are in sql/65-jobs.sql.
+ * rights.  The transitions of states are in sql/jobs.sql.
  *
  *-------------------------------------------------------------------------
  */

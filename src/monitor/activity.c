@@ -3,7 +3,7 @@
  * activity.c
  *	  Sessions of all nodes: rows about them, and signals to them.
  *
- * The views over all nodes are SQL (sql/85-activity.sql); these functions send
+ * The views over all nodes are SQL (sql/activity.sql); these functions send
  * their query to each node, and find the process of a global process id.
  *
  *-------------------------------------------------------------------------

@@ -4,7 +4,7 @@
  *	  Rebalance strategies: costs of shards and capacities of nodes.
  *
  * A strategy is a row of pg_dist_rebalance_strategy, whose trigger checks the
- * signatures of its functions (sql/66-rebalance.sql).  They run with the
+ * signatures of its functions (sql/rebalance.sql).  They run with the
  * rights of the user who rebalances.
  *
  *-------------------------------------------------------------------------

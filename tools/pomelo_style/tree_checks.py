@@ -292,7 +292,7 @@ def versions(files):
         found = re.search(pattern, texts[path], re.M)
         if not found or found.group(1) != packaged:
             yield Problem(path, 0, f"the version isn't {packaged}, as in citus.control")
-    fragments = [p for p in sorted(texts) if re.fullmatch(r"sql/\d\d-.*\.sql", p)]
+    fragments = [f"sql/{name}.sql" for name in texts["sql/order"].split()]
     for line in texts["sql/released"].splitlines():
         released, checksum = line.split()
         made_of = [p for p in texts if re.fullmatch(rf"sql/citus--.*--{re.escape(released)}\.sql", p)] or fragments

@@ -159,7 +159,7 @@ CREATE FUNCTION citus_internal.any_value_transfn(anyelement, anyelement)
 	RETURNS anyelement LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_any_value_transfn';
 COMMENT ON FUNCTION citus_internal.any_value_transfn(anyelement, anyelement) IS 'aggregate transition function';
 
--- The server has it from version 16 on, so pg_upgrade must not find it here (97-pg-upgrade.sql).
+-- The server has it from version 16 on, so pg_upgrade must not find it here (pg_upgrade.sql).
 CREATE FUNCTION citus_internal.create_any_value()
 	RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog
 AS $$
