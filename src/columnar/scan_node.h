@@ -18,6 +18,7 @@
 /* What makes the node's state (CustomScan.methods). */
 extern const CustomScanMethods columnar_scan_methods;
 
+/* Whether a plan node is a ColumnarScan. */
 extern bool is_columnar_scan(const Plan *plan);
 
 /*

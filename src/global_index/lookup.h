@@ -36,6 +36,7 @@ extern CustomScanMethods global_lookup_methods;
 extern void global_lookup_init(void);
 extern void global_lookup_run_init(void);
 
+/* The look-up as a list that a plan can have, and back. */
 extern List *global_lookup_pack(const GlobalLookup *lookup);
 extern void global_lookup_unpack(const CustomScan *node, GlobalLookup *lookup);
 

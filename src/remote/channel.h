@@ -82,6 +82,10 @@ typedef struct Channel
  */
 typedef void (*ChannelNotices) (void *arg, const RemoteError *notice);
 
+/*
+ * Starts to connect, with libpq's keywords and values; false if that fails at
+ * once.  channel_connect goes on, without waiting.
+ */
 extern bool channel_open(Channel *channel, const char *const *keywords, const char *const *values,
 						 ChannelNotices notices, void *arg);
 extern ChannelEvent channel_connect(Channel *channel);

@@ -44,6 +44,7 @@
 
 #include "catalog/backends.h"
 #include "lib/shared_area.h"
+#include "lib/wait_event.h"
 #include "remote/free_slots.h"
 #include "remote/private.h"
 
@@ -351,7 +352,7 @@ read_answers(int fd, const char **free_slots)
 		if (remaining <= 0 || InterruptPending)
 			return NULL;
 		occurred = WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-									 fd, remaining, PG_WAIT_EXTENSION);
+									 fd, remaining, wait_event(WAIT_NODE_ANSWER));
 		if (occurred & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 	}

@@ -40,6 +40,7 @@ typedef struct VectorExpression VectorExpression;
  */
 extern VectorExpression *vector_expression_make(Node *expr, ScanState *scan);
 
+/* Which kind of values its results are. */
 extern VectorKind vector_expression_kind(const VectorExpression *expression);
 
 /*

@@ -39,6 +39,7 @@ typedef struct GroupColumn
 extern VectorGroups *vector_groups_make(PlanState *parent, const VectorAggregatePlan *plan, TupleDesc tupdesc);
 extern void vector_groups_set_transitions(VectorGroups *groups, Transition **transitions, int ntransitions);
 
+/* The columns that groups carry: the values of expressions over a scan. */
 extern GroupColumn *vector_groups_columns(List *exprs, ScanState *scan);
 
 /* Forgets all groups. */

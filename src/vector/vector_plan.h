@@ -30,6 +30,7 @@ typedef struct VectorAggregatePlan
 	List	   *collations;
 } VectorAggregatePlan;
 
+/* Reads what the plan node carries. */
 extern void vector_plan_unpack(const CustomScan *node, VectorAggregatePlan *plan);
 
 /*

@@ -83,6 +83,7 @@ extern Node *transition_context_make(MemoryContext states);
 extern Transition *transition_make(const Aggref *aggref, int number, Node *context, MemoryContext states);
 extern void vector_aggregate_make(const Aggref *aggref, Transition *transition, VectorAggregate *aggregate);
 
+/* The state before the first row. */
 extern void transition_state_begin(const Transition *transition, TransitionState *state);
 
 /* Advances a state by the arguments in the transition's call, from 1 on. */
