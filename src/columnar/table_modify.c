@@ -138,6 +138,8 @@ lock_for_change(StripeRow *row, CommandId cid, Snapshot crosscheck, bool wait, T
 	return result == TM_WouldBlock ? TM_BeingModified : result;
 }
 
+bool		columnar_deletes_move = false;
+
 static TM_Result
 columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
 					  bool wait, TM_FailureData *failure, bool changing_partition)
@@ -155,7 +157,7 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 	{
 		ItemPointerSetMovedPartitions(&moved);
 		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head,
-					  changing_partition ? &moved : NULL, cid);
+					  changing_partition || columnar_deletes_move ? &moved : NULL, cid);
 		pgstat_count_heap_delete(table);
 	}
 	stripe_store_close(&row.store);

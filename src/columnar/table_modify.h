@@ -12,6 +12,12 @@
 
 #include "compat/table_am.h"
 
+/*
+ * While it is set, rows of stripes that are deleted count as moved to another
+ * partition: who has waited for one gets an error, instead of passing over it.
+ */
+extern bool columnar_deletes_move;
+
 /* Fills in the members of the routine for this file's functions. */
 extern void table_modify_set(TableAmRoutine *routine);
 

@@ -6,7 +6,8 @@
  * The server leaves such a mark (HeapTupleHeaderSetMovedPartitions) when an
  * UPDATE of its own moves a row to another partition.  Nobody asks its DELETE
  * for one, so it is added when the DELETE of a task has ended, before its
- * transaction can: others read it after they have waited for that.
+ * transaction can: others read it after they have waited for that.  Rows of
+ * columnar tables' stripes get it while they are deleted.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +27,8 @@
 
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
+#include "columnar/stripe_format.h"
+#include "columnar/table_modify.h"
 #include "executor/moved_rows.h"
 #include "sharding/logical_ctid.h"
 
@@ -111,7 +114,7 @@ mark_rows(ModifyTableState *state)
 
 			rel = table_open(shard_local_relid(metadata_shard_relid(shardid), shardid), NoLock);
 		}
-		if (logical_ctid_to_row(RelationGetRelid(rel), tid))
+		if (logical_ctid_to_row(RelationGetRelid(rel), tid) && !ctid_is_in_stripe(tid))
 			mark_row(rel, tid);
 		if (partitioned)
 			table_close(rel, NoLock);
@@ -126,7 +129,16 @@ delete_and_mark(PlanState *node)
 
 	if (node->instrument)
 		InstrStartNode(node->instrument);
-	slot = node->ExecProcNodeReal(node);
+	PG_TRY();
+	{
+		columnar_deletes_move = true;
+		slot = node->ExecProcNodeReal(node);
+	}
+	PG_FINALLY();
+	{
+		columnar_deletes_move = false;
+	}
+	PG_END_TRY();
 	mark_rows(castNode(ModifyTableState, node));
 	if (node->instrument)
 		InstrStopNode(node->instrument, 0.0);

@@ -190,6 +190,20 @@ def test_copy_fills_a_stripe_of_each_shard(schema, coordinator):
     assert value(coordinator, f"SELECT count(*) FROM {schema}.t") == 40000
 
 
+def test_row_of_a_stripe_moves_to_another_shard(schema, coordinator, connect, cluster):
+    """Who has waited for it is told so."""
+    coordinator.execute(COLUMNAR.format(s=schema))
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'a', shard_count => 4)")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT i, 0 FROM generate_series(1, {4 * ROWS}) i")
+    session, waiting = [connect(cluster.coordinator, autocommit=False) for _ in range(2)]
+    session.execute(f"UPDATE {schema}.t SET a = -a WHERE a > {3 * ROWS}")
+    running = Statement(waiting, f"UPDATE {schema}.t SET v = 1 WHERE a = {4 * ROWS}")
+    wait_until(lambda: value(coordinator, "SELECT count(*) FROM citus_lock_waits") > 0, "the statement waits")
+    session.commit()
+    assert isinstance(running.finish(), psycopg.errors.SerializationFailure)
+    assert value(coordinator, f"SELECT (count(*), count(*) FILTER (WHERE a < 0))::text FROM {schema}.t") == f"({4 * ROWS},{ROWS})"
+
+
 def test_publication(columnar, schema, coordinator):
     """Subscribers miss no row: what is inserted goes to the row-wise part, and rows of stripes can't change."""
     coordinator.execute(f"CREATE PUBLICATION {schema} FOR TABLE {columnar}")

@@ -26,7 +26,7 @@ BASE_PORT = 20600
 RANDOM_COUNT = 500
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
         "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400",
-        "citus.autoanalyze_naptime": "-1"}
+        "citus.autoanalyze_naptime": "-1", "columnar.row_wise_limit": "0"}
 
 # Every initiator and protocol, then each rung switched off, then disturbed ones. `make check` takes the first and some
 # others, `make check-all` all of them.
@@ -88,6 +88,7 @@ def parser():
                      help="one more run with these settings; may be repeated")
     top.add_argument("--disturb", choices=[*KINDS, "all"],
                      help="make something happen before each execution that must not change it")
+    top.add_argument("--columnar", action="store_true", help="the cluster's tables are columnar")
     top.add_argument("--max-failures", type=int, default=20, metavar="N",
                      help="show N mismatches in detail (%(default)s; 0: all)")
     top.add_argument("--messages", action="store_true",
@@ -126,11 +127,11 @@ def find_scripts(names):
 def choose_runs(args):
     """The runs that the options ask for; without options, a sample of the list, or all of it."""
     settings = dict(pair.split("=", 1) for pair in args.settings)
-    if not (args.initiator or args.protocol or settings or args.vary or args.disturb):
+    if not (args.initiator or args.protocol or settings or args.vary or args.disturb or args.columnar):
         runs = sample(RUNS, 1) if SHARE > 1 else RUNS[:1] + sample(RUNS[1:], SAMPLE - 1)
         print("oracle: " + told("modes", len(runs), len(RUNS)), flush=True)
         return runs
-    runs = [Run(i, p, dict(settings), args.disturb) for p in args.protocol or ["simple"]
+    runs = [Run(i, p, dict(settings), args.disturb, args.columnar) for p in args.protocol or ["simple"]
             for i in args.initiator or ["coordinator"]]
     for text in args.vary:
         more = dict(pair.split("=", 1) for pair in text.split(","))

@@ -27,17 +27,18 @@ class Run:
     protocol: str = "simple"            # or prepared
     settings: dict = field(default_factory=dict)
     disturb: str = None                 # what happens between executions: disturb.KINDS, all
+    columnar: bool = False              # whether the cluster's tables are
 
     def __str__(self):
         settings = "".join(f" {k}={v}" for k, v in self.settings.items())
         disturb = f" disturbed by {self.disturb}" if self.disturb else ""
-        return f"{self.initiator} {self.protocol}{settings}{disturb}"
+        return f"{self.initiator} {self.protocol}{settings}{disturb}{' columnar' if self.columnar else ''}"
 
     def options(self):
         """The command-line options that ask for this run."""
         settings = "".join(f" --set {k}={v}" for k, v in self.settings.items())
         disturb = f" --disturb {self.disturb}" if self.disturb else ""
-        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}{disturb}"
+        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}{disturb}{' --columnar' if self.columnar else ''}"
 
 
 @dataclass
@@ -137,6 +138,11 @@ class ScriptRun:
         return ["SET client_min_messages = warning", "SET TimeZone = 'UTC'",
                 f"SET search_path = {self.script.schema}, public"]
 
+    def _making_settings(self):
+        """Of sessions of the cluster, which make its tables."""
+        method = ["SET default_table_access_method = columnar"] if self.run.columnar else []
+        return [f"SET citus.shard_count = {self.servers.shard_count}"] + method
+
     def _cluster_settings(self):
         return [f"SET {key} = {quote(value)}" for key, value in self.run.settings.items()]
 
@@ -144,9 +150,8 @@ class ScriptRun:
         make = [f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE",
                 f"CREATE SCHEMA {self.script.schema}"]
         base = self._base_settings()
-        count = f"SET citus.shard_count = {self.servers.shard_count}"
         self.plain = self._session(self.servers.plain, base)
-        self.cluster = self._session(self.servers.initiator(self.run.initiator), base + [count])
+        self.cluster = self._session(self.servers.initiator(self.run.initiator), base + self._making_settings())
         for session in (self.plain, self.cluster):
             for text in make:
                 must_run(session, text)
@@ -159,8 +164,7 @@ class ScriptRun:
                   if not key.startswith("citus.")]
         self.plain = self._session(self.servers.plain, begin + shared)
         node = self.servers.initiator(self.run.initiator)
-        count = f"SET citus.shard_count = {self.servers.shard_count}"
-        self.cluster = self._session(node, begin + [count] + self._cluster_settings())
+        self.cluster = self._session(node, begin + self._making_settings() + self._cluster_settings())
 
     def _clean_up(self):
         for session in self.sessions:
