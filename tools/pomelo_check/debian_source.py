@@ -16,7 +16,8 @@ def fetch_source(place, package, wanted=None, sources=None):
     than the distribution's parts, which aren't fetched.
     """
     options = apt_options(place / "apt", sources)
-    apt("apt-get", "update", options, place)
+    # a machine may have sources that have no source packages; the named one is needed
+    apt("apt-get", "update", options, place, *(["--error-on=any"] if sources else []))
     listed = set(re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package)))
     order = sorted(listed, key=lambda full: [int(number) for number in re.findall(r"\d+", full)], reverse=True)
     if wanted:
