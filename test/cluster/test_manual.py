@@ -138,14 +138,15 @@ def test_compatibility(cluster):
 
 
 def test_statements_of_versions_have_tests():
-    """Each line of the tables of versions.md names a script of the oracle, or a test of regress."""
+    """Each line of the tables of versions.md names a script of the oracle, a test of regress, or a file of this folder."""
     rows = [line for line in pages.text_of("versions.md").splitlines() if line.startswith("| ")]
     rows = [row for row in rows if not row.startswith("| statement")]
     assert len(rows) > 30
     for row in rows:
-        names = re.findall(r"`([a-z0-9_/]+)`", row.split("|")[-2])
+        names = re.findall(r"`([a-z0-9_/.]+)`", row.split("|")[-2])
         folder = "test/regress/sql" if "test/regress" in names else "test/oracle/scripts"
-        names = [name for name in names if name != "test/regress"]
-        assert names, row
-        for name in names:
-            assert os.path.exists(os.path.join(os.path.dirname(pages.DOCS), folder, f"{name}.sql")), row
+        paths = [f"test/cluster/{name}" if name.endswith(".py") else f"{folder}/{name}.sql"
+                 for name in names if name != "test/regress"]
+        assert paths, row
+        for path in paths:
+            assert os.path.exists(os.path.join(os.path.dirname(pages.DOCS), path)), (path, row)
