@@ -76,7 +76,9 @@ free_slots_report(void)
 	TimestampTz now = GetCurrentStatementStartTimestamp();
 	bool		few;
 
-	if (whereToSendOutput != DestRemote || !TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
+	/* the login's transaction comes before its opener can be told */
+	if (whereToSendOutput != DestRemote || !IsNormalProcessingMode() ||
+		!TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
 		return;
 	slots_checked = now;
 	few = !proc_has_free(compat_reserved_connections() + Min(MAX_FEW, MaxConnections / 10));
