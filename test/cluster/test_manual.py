@@ -1,5 +1,6 @@
 """The manual: the SQL of its pages does what they show, and all that users can name is described."""
 
+import glob
 import os
 import re
 import shutil
@@ -150,3 +151,43 @@ def test_statements_of_versions_have_tests():
         assert paths, row
         for path in paths:
             assert os.path.exists(os.path.join(os.path.dirname(pages.DOCS), path)), (path, row)
+
+
+STATE = re.compile(r"^#define (ERRCODE_\w+) MAKE_SQLSTATE\('(.)','(.)','(.)','(.)','(.)'\)", re.M)
+
+
+def sources():
+    """The text of all C files."""
+    paths = sorted(glob.glob(os.path.join(os.path.dirname(pages.DOCS), "src", "**", "*.[ch]"), recursive=True))
+    return "".join(open(path, encoding="utf-8").read() for path in paths)
+
+
+def raised(text, codes):
+    """The errors of C code, as (SQLSTATE, message), with ".." in the place of what varies."""
+    text = re.sub(r'(?<!\\)"\s*"', "", re.sub(r'" INT64_FORMAT', '.."', text))
+    found = set()
+    for part in text.split("errcode(")[1:]:
+        part = re.split(r"ereport\(|^}", part, flags=re.M)[0]
+        for name in re.findall(r"ERRCODE_\w+", part.split(")")[0]):
+            for message in re.findall(r'errmsg\("((?:[^"\\]|\\.)*)', part):
+                found.add((codes[name], re.sub(r"%l*[sdum]", "..", message.replace('\\"', '"'))))
+    return found
+
+
+def test_troubleshooting():
+    """Each error that troubleshooting.md names is raised; it has all own SQLSTATEs, all errors of waits and retries, and all wait events."""
+    folder = subprocess.run([host.pg_config(), "--includedir-server"], capture_output=True, text=True, check=True).stdout.strip()
+    with open(os.path.join(folder, "utils", "errcodes.h"), encoding="utf-8") as file:
+        codes = {match[1]: "".join(match.groups()[1:]) for match in STATE.finditer(file.read())}
+    text = sources()
+    own = {match[1]: "".join(match.groups()[1:]) for match in STATE.finditer(text)}
+    errors = raised(text, {**codes, **own})
+    page = pages.text_of("troubleshooting.md")
+    named = set(re.findall(r"^\| ([0-9A-Z]{5}) \| (.*?) \| .* \|$", page, re.M))
+    assert sorted(named - errors) == []
+    assert sorted(error for error in errors - named if error[0] in ("08007", "40001", "40P01", "55P03")) == []
+    assert sorted(re.findall(r"^\| (CT\d{3}) \|", page, re.M)) == sorted(own.values())
+    events = re.findall(r'= "(Citus\w+)"', pages.text_of("../src/lib/wait_event.c"))
+    for other in ("troubleshooting.md", "monitoring.md"):
+        rows = re.findall(r"^\| (`Citus.*?) \|", pages.text_of(other), re.M)
+        assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(events), other
