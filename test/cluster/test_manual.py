@@ -191,3 +191,12 @@ def test_troubleshooting():
     for other in ("troubleshooting.md", "monitoring.md"):
         rows = re.findall(r"^\| (`Citus.*?) \|", pages.text_of(other), re.M)
         assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(events), other
+
+
+def test_performance():
+    """The page on performance has all plan nodes and planners that EXPLAIN shows, and names no setting that doesn't exist."""
+    page, text = pages.text_of("performance.md"), sources()
+    shown = re.findall(r'CustomName = "(\w+)"', text) + re.findall(r'DIST_PLAN_\w+:\s+return "([\w ]+)"', text)
+    assert len(shown) > 10
+    assert sorted(name for name in set(shown) if not re.search(rf"^\| .*`{name}`.* \|", page, re.M)) == []
+    assert sorted(set(re.findall(r"`((?:citus|columnar)\.\w+)", page)) - set(re.findall(r'"((?:citus|columnar)\.\w+)"', text))) == []
