@@ -3,7 +3,7 @@
  * row_triggers.h
  *	  Calling row-level triggers for rows that are in memory.  Version 16 added
  *	  arguments, and moved the columns that a statement assigns from the range
- *	  table entry to a node of their own.
+ *	  table entry to a node of their own, where they are the partitioned table's.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +41,12 @@ compat_before_delete(EState *estate, ResultRelInfo *info, HeapTuple old)
 	return ExecBRDeleteTriggers(estate, NULL, info, NULL, old, NULL);
 #endif
 }
+
+/*
+ * Whether the server maps the columns that a statement assigns (updatedCols)
+ * from the partitioned table's to those of the partition whose triggers fire.
+ */
+#define COMPAT_MAPS_UPDATED_COLUMNS (PG_VERSION_NUM >= 160000)
 
 /*
  * Gives the state a range table of one relation, of which the statement

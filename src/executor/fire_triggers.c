@@ -172,24 +172,25 @@ info_without_root(const ResultRelInfo *info)
 }
 
 /*
- * Prepares a run's relation; root is the info of the partitioned table that it
+ * Prepares a run's relation; root is the run of the partitioned table that it
  * is a partition of, or NULL, and columns are those that an UPDATE assigns.
  */
 static void
-init_run(TriggerRun *run, Oid relid, ResultRelInfo *root, List *columns)
+init_run(TriggerRun *run, Oid relid, const TriggerRun *root, List *columns)
 {
 	TupleConstr *constr;
 	Bitmapset  *updated = NULL;
+	List	   *assigned = root != NULL && COMPAT_MAPS_UPDATED_COLUMNS ? root->columns : columns;
 
 	run->columns = columns;
 	run->rel = table_open(relid, RowExclusiveLock);
-	init_info(run, root, run->statement->es_instrument);
+	init_info(run, root == NULL ? NULL : root->info, run->statement->es_instrument);
 	(void) ExecGetChildToRootMap(run->info);	/* made once, in this memory
 												 * context */
 	constr = RelationGetDescr(run->rel)->constr;
 	run->computes_columns = constr != NULL && constr->has_generated_stored;
 
-	foreach_int(column, columns)
+	foreach_int(column, assigned)
 		updated = bms_add_member(updated, column - FirstLowInvalidHeapAttributeNumber);
 	run->estate = CreateExecutorState();
 	compat_set_target(run->estate, relid, updated);
@@ -249,7 +250,7 @@ triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns)
 	run->nest_level = root->nest_level;
 	run->apply = root->apply;
 	run->apply_arg = root->apply_arg;
-	init_run(run, relid, root->info, columns);
+	init_run(run, relid, root, columns);
 	run->capture = root->capture;
 	run->update_capture = root->update_capture;
 	MemoryContextSwitchTo(old_context);

@@ -166,10 +166,14 @@ void
 run_utility_alone(Node *stmt, const char *query)
 {
 	MemoryContext context = CurrentMemoryContext;
+	bool		snapshot = !ActiveSnapshotSet();
 
-	if (!ActiveSnapshotSet())
+	if (snapshot)
 		PushActiveSnapshot(GetTransactionSnapshot());
 	process_own_utility(stmt, query, PROCESS_UTILITY_TOPLEVEL);
+	/* it may have found nothing to do, and ended no transaction */
+	while (snapshot && ActiveSnapshotSet())
+		PopActiveSnapshot();
 	MemoryContextSwitchTo(context);
 }
 

@@ -1,6 +1,6 @@
 -- Triggers of partitioned tables: which partition's fire, also for rows that move, with which rows.
 --
--- distribute: p(k), log single, q(k) with p
+-- distribute: p(k), log single, q(k) with p, o(k)
 
 CREATE TABLE log (seq bigserial, what text);
 CREATE TABLE p (k int, at int, v text, n int DEFAULT 0, g text GENERATED ALWAYS AS ('g' || v) STORED) PARTITION BY RANGE (at);
@@ -14,6 +14,19 @@ CREATE TABLE p3b PARTITION OF p3 DEFAULT;
 CREATE TABLE q (k int, at int, v text, PRIMARY KEY (k, at)) PARTITION BY RANGE (at);
 CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10);
 CREATE TABLE q2 PARTITION OF q FOR VALUES FROM (10) TO (20);
+CREATE TABLE o (k int, v text) PARTITION BY RANGE (k);
+CREATE TABLE o1 PARTITION OF o FOR VALUES FROM (0) TO (10);
+CREATE TABLE o2 (gone int, k int, v text);
+ALTER TABLE o2 DROP COLUMN gone;
+ALTER TABLE o ATTACH PARTITION o2 FOR VALUES FROM (10) TO (20);
+CREATE TABLE o3 (v text, k int);
+ALTER TABLE o ATTACH PARTITION o3 FOR VALUES FROM (20) TO (30);
+-- on all nodes
+CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO o_triggers_partitions.log (what) VALUES (concat_ws(' ', TG_TABLE_NAME, TG_NAME, OLD, NEW));
+	RETURN NEW;
+END $$;
 -- on all nodes
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -68,6 +81,7 @@ CREATE TRIGGER ins AFTER INSERT ON p REFERENCING NEW TABLE AS new_rows FOR EACH 
 CREATE TRIGGER upd AFTER UPDATE ON p REFERENCING NEW TABLE AS new_rows OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION changed_rows();
 CREATE TRIGGER del AFTER DELETE ON p REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION changed_rows();
 CREATE TRIGGER counts BEFORE INSERT ON q FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE TRIGGER of_v AFTER UPDATE OF v ON o FOR EACH ROW EXECUTE FUNCTION say();
 -- distribute now
 
 -- setup ends
@@ -141,3 +155,10 @@ COPY p (k, at, v) FROM STDIN;
 \.
 SELECT what FROM log ORDER BY seq;
 SELECT * FROM p WHERE k >= 500 ORDER BY k;
+-- a trigger of some columns, which partitions have in other places
+TRUNCATE log;
+INSERT INTO o VALUES (1, 'a'), (11, 'b'), (21, 'c');
+UPDATE o SET k = k + 2;
+SELECT what FROM log;
+UPDATE o SET v = v || '!';
+SELECT what FROM log;

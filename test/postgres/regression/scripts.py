@@ -56,7 +56,7 @@ class Runner:
                  "regression.referenced": ",".join(referenced_tables(statements))}
         cluster = self._psql(self.initiator, statements, {}, local)
         self._copy(DATABASE, SAVED)
-        roles = self._roles()
+        roles, tablespaces = self._roles(), self._tablespaces()
         refused = {}
         for _ in range(ROUNDS):
             plain = self._psql(self.plain, statements, refused, local)
@@ -67,6 +67,8 @@ class Runner:
             self._copy(SAVED, DATABASE)
             for role in self._roles() - roles:
                 self.plain.sql(f'DROP ROLE "{role}"')
+            for name in tablespaces - self._tablespaces():
+                self.plain.sql(f"SET allow_in_place_tablespaces = on; CREATE TABLESPACE {name} LOCATION ''")
         return self._result(test, statements, plain, cluster, refused)
 
     def _refused(self, plain, cluster):
@@ -93,6 +95,10 @@ class Runner:
     def _roles(self):
         """The plain server's roles, which a script may leave behind in no database."""
         return set(self.plain.sql("SELECT rolname FROM pg_roles").splitlines())
+
+    def _tablespaces(self):
+        """The plain server's tablespaces, which a script may drop."""
+        return set(self.plain.sql("SELECT spcname FROM pg_tablespace").splitlines())
 
     def _copy(self, source, target):
         """Makes one database of the plain server a copy of another."""
