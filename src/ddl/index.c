@@ -17,7 +17,6 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_inherits.h"
 #include "commands/cluster.h"
 #include "commands/defrem.h"
@@ -30,7 +29,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat/acl.h"
+#include "compat/maintains_table.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
@@ -247,7 +246,7 @@ reindex_utility(UtilityCall *call)
  * CLUSTER of a partitioned table: of its partitions, by their parts of the
  * index, one after the other, as on one server, but all of them in this
  * transaction; not of partitions that others own.  Errors as the server does
- * if the index isn't fit for it.
+ * if the user may not, or the index isn't fit for it.
  */
 static void
 cluster_partitions(const UtilityCall *call, Oid relid)
@@ -256,6 +255,7 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 	Relation	rel = table_open(relid, NoLock);
 	Oid			index;
 
+	RangeVarCallbackMaintainsTable(stmt->relation, relid, InvalidOid, NULL);
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
 	if (stmt->indexname == NULL)
 		ereport(ERROR,
@@ -275,9 +275,7 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 		Oid			partition = IndexGetRelation(part_index, false);
 		ClusterStmt *part_stmt;
 
-		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(part_index)) ||
-			(!object_ownercheck(RelationRelationId, partition, GetUserId()) &&
-			 !object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId())))
+		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(part_index)) || !compat_clusters_partition(partition))
 			continue;
 		part.query = psprintf("CLUSTER %s USING %s", relation_qualified_name(partition),
 							  quote_identifier(get_rel_name(part_index)));

@@ -149,5 +149,17 @@ SELECT * FROM get_missing_time_partition_ranges('w', '1 year', '2021-07-20', '20
 SELECT * FROM get_missing_time_partition_ranges('elsewhere', '1 year', '2021-07-20', '2020-02-01');
 SELECT * FROM get_missing_time_partition_ranges('w', '0', '2021-07-20', '2020-02-01');
 
+-- only who owns it, or has its privilege MAINTAIN, may CLUSTER a partitioned table
+CREATE INDEX d_by_id ON d (id);
+CREATE ROLE partitions_stranger;
+GRANT USAGE ON SCHEMA partitions TO partitions_stranger;
+SET ROLE partitions_stranger;
+\set VERBOSITY sqlstate
+CLUSTER d USING d_by_id;
+\set VERBOSITY default
+RESET ROLE;
+DROP OWNED BY partitions_stranger;
+DROP ROLE partitions_stranger;
+
 SET client_min_messages = warning;
 DROP SCHEMA partitions CASCADE;
