@@ -157,6 +157,7 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
 	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->traits.check_as,
 					 (in_xact ? SEND_IN_XACT : 0) | (set->spec->write ? SEND_WRITE : 0) |
+					 (set->spec->commits && (set->spec->traits.flags & TASK_PROCEDURE) != 0 ? SEND_APART : 0) |
 					 (set->codec == NULL || row_codec_is_binary(set->codec) ? SEND_BINARY : 0));
 	MemoryContextSwitchTo(old_context);
 }

@@ -274,6 +274,7 @@ delegated_call_of_procedure(const CallStmt *call, TupleDesc columns)
 	if (shippable_columns(query->targetList) != NULL)
 		return NULL;
 	plan.text = procedure_text(call);
+	plan.traits.flags |= TASK_PROCEDURE;
 	return make_dist_statement(query, &plan, exprs);
 }
 

@@ -163,7 +163,10 @@ extern void remote_yield_all(void);
  * SEND_WRITE alone is for a write that commits by itself on the node.
  * Interrupts are held from then until the local transaction ends: a request to
  * cancel goes to the node, whose answer decides.  If there is none, the error
- * is ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.
+ * is ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.  SEND_APART: it may end
+ * transactions itself, which the server allows only if nothing precedes it in
+ * its segment, from version 18 on; remote_send_task waits until settings that
+ * differ have arrived.  A pooler forgets them, so they precede it there.
  */
 typedef enum RemoteSendMode
 {
@@ -171,6 +174,7 @@ typedef enum RemoteSendMode
 	SEND_IN_XACT = 1,
 	SEND_WRITE = 2,
 	SEND_BINARY = 4,
+	SEND_APART = 8,
 } RemoteSendMode;
 
 /*

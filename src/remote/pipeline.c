@@ -267,18 +267,36 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int m
 	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, (mode & SEND_BINARY) != 0), identity);
 }
 
+/* Sends what must precede a statement in a segment of its own; waits. */
+static void
+send_settings_before(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	pipeline_begin(conn, false);
+	if (priv->items_head == priv->items_tail)
+		return;
+	conn->state = REMOTE_BUSY;
+	pipeline_sync(conn);
+	remote_finish(conn);
+}
+
 void
 remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 				 Oid analyst, int mode)
 {
 	bool		binary_result = (mode & SEND_BINARY) != 0;
+	bool		apart = (mode & SEND_APART) != 0;
 	PreparedUse use;
 	bool		prepared;
 	bool		identity;
 	bool		sent;
 
+	if (apart)
+		send_settings_before(conn);
 	begin_statement(conn, mode);
-	prepared = prepared_use(conn, tag, text, params, &use);
+	/* preparing may free another statement, in this segment */
+	prepared = !apart && prepared_use(conn, tag, text, params, &use);
 	if (prepared)
 		send_evicted(conn, &use);
 	identity = identity_begin_remote(conn, analyst);

@@ -132,6 +132,8 @@ typedef struct TaskTag
 /* And TAG_SHARD only. */
 #define TASK_CALL 64			/* a call, whose statements are all for this
 								 * node */
+#define TASK_PROCEDURE 1024		/* a call that may end transactions, in a
+								 * plan; not in a tag */
 #define TASK_AS_OF 128			/* run as of the point in time that
 								 * citus.snapshot names */
 #define TASK_PARTIAL 256		/* aggregates return their transition states */

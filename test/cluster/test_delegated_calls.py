@@ -162,6 +162,15 @@ def test_things_of_the_session(session, home, cluster):
     session.execute("DROP TABLE notes")
 
 
+def test_settings_before_procedure(session, home, cluster):
+    """A procedure may commit there although settings had to be sent first."""
+    key = key_at(home, cluster.workers[0].port)
+    for timeout in "61s", "62s":
+        session.execute(f"SET lock_timeout = '{timeout}'")
+        assert value(session, "CALL in_parts(%s, NULL)", [key]) == cluster.workers[0].port
+    assert balance(session, key) == 96
+
+
 def test_read_only(session, home, cluster):
     key = key_at(home, cluster.workers[0].port)
     session.execute("SET default_transaction_read_only = on")
