@@ -26,6 +26,7 @@
 #include "access/tableam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -102,9 +103,22 @@ is_ours(Oid relid)
 }
 
 /*
+ * The relations that one of the statement's list stands for, with their Oids:
+ * itself, and the partitions of a table that all nodes have, unless it says
+ * ONLY.
+ */
+static List *
+with_partitions(const VacuumRelation *relation, Oid relid)
+{
+	if (!relation->relation->inh || get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE || metadata_lookup(relid) == NULL)
+		return list_make1_oid(relid);
+	return find_all_inheritors(relid, NoLock, NULL);
+}
+
+/*
  * Removes the relations that all nodes have from the statement's list, and
- * returns them with their Oids.  Relations in a relayed list that don't exist
- * here are skipped: they were dropped meanwhile.
+ * returns them with their Oids, and with their partitions.  Relations in a
+ * relayed list that don't exist here are skipped: they were dropped meanwhile.
  */
 static List *
 take_shared_relations(VacuumStmt *stmt, bool relayed)
@@ -115,13 +129,23 @@ take_shared_relations(VacuumStmt *stmt, bool relayed)
 	foreach_node(VacuumRelation, relation, stmt->rels)
 	{
 		Oid			relid = relation->oid;
+		List	   *parts;
 
 		if (!OidIsValid(relid))
 			relid = RangeVarGetRelid(relation->relation, NoLock, true);
-		if (is_ours(relid))
-			ours = lappend(ours, makeVacuumRelation(NULL, relid, relation->va_cols));
-		else if (OidIsValid(relid) || !relayed)
-			others = lappend(others, relation);
+		if (OidIsValid(relid) && !OidIsValid(relation->oid) && !relayed)
+			parts = with_partitions(relation, relid);
+		else
+			parts = list_make1_oid(relid);
+		foreach_oid(part, parts)
+		{
+			if (is_ours(part))
+				ours = lappend(ours, makeVacuumRelation(NULL, part, relation->va_cols));
+			else if (list_length(parts) > 1)
+				others = lappend(others, makeVacuumRelation(NULL, part, relation->va_cols));
+			else if (OidIsValid(part) || !relayed)
+				others = lappend(others, relation);
+		}
 	}
 	stmt->rels = others;
 	return ours;

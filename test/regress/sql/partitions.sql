@@ -149,6 +149,15 @@ SELECT * FROM get_missing_time_partition_ranges('w', '1 year', '2021-07-20', '20
 SELECT * FROM get_missing_time_partition_ranges('elsewhere', '1 year', '2021-07-20', '2020-02-01');
 SELECT * FROM get_missing_time_partition_ranges('w', '0', '2021-07-20', '2020-02-01');
 
+-- VACUUM and ANALYZE take the partitions too
+CREATE TABLE v (id int, a int) PARTITION BY LIST (a);
+CREATE TABLE v1 PARTITION OF v FOR VALUES IN (1);
+SELECT create_distributed_table('v', 'id');
+INSERT INTO v SELECT i, 1 FROM generate_series(1, 100) i;
+VACUUM v;
+SELECT sum(result::int) FROM run_command_on_placements('v1', $$ SELECT reltuples FROM pg_class WHERE oid = '%s'::regclass $$);
+ANALYZE v;
+SELECT relname, reltuples FROM pg_class WHERE oid IN ('v'::regclass, 'v1'::regclass) ORDER BY 1;
 -- only who owns it, or has its privilege MAINTAIN, may CLUSTER a partitioned table
 CREATE INDEX d_by_id ON d (id);
 CREATE ROLE partitions_stranger;
