@@ -304,6 +304,18 @@ drop_remains(const DistTable *table)
 	run_commands_next_transaction();
 }
 
+/* Whether a table, not a partitioned one, has no indexes, nor its TOAST. */
+static bool
+has_no_indexes(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		none = !RELKIND_HAS_PARTITIONS(rel->rd_rel->relkind) && RelationGetIndexList(rel) == NIL &&
+		!OidIsValid(rel->rd_rel->reltoastrelid);
+
+	table_close(rel, NoLock);
+	return none;
+}
+
 void
 reindex_concurrently(UtilityCall *call, const DistTable *table)
 {
@@ -314,6 +326,8 @@ reindex_concurrently(UtilityCall *call, const DistTable *table)
 	drop_remains(table);
 	if (call->relayed)
 		run_on_shards_alone(call, metadata_require(relid));
+	else if (has_no_indexes(relid))
+		run_utility_alone(call->pstmt->utilityStmt, call->query);	/* says so once */
 	else
 		run_everywhere_alone(call, text, NULL, relid, true);
 }
