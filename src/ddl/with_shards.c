@@ -251,23 +251,31 @@ truncate_utility(UtilityCall *call)
 	return true;
 }
 
+static bool
+is_table(Oid relid)
+{
+	char		kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+
+	return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE;
+}
+
 /*
- * The names of a relayed LOCK TABLE that are tables here.  The others have
- * been dropped in this moment, which the initiator sees when it has its own
- * lock; or they were dropped here, and perhaps made another object, while DDL
- * wasn't propagated: if the table is to be dropped, it needs no lock here.
+ * The names of a relayed LOCK TABLE that are tables here, which it locks.  The
+ * others have been dropped in this moment, perhaps by the transaction that it
+ * waits for, which the initiator sees when it has its own lock; or they were
+ * dropped here, and perhaps made another object, while DDL wasn't propagated:
+ * if the table is to be dropped, it needs no lock here.
  */
 static List *
-tables_here(List *relations)
+lock_tables_here(const LockStmt *stmt)
 {
+	uint32		flags = RVR_MISSING_OK | (stmt->nowait ? RVR_NOWAIT : 0);
 	List	   *result = NIL;
 
-	foreach_node(RangeVar, relation, relations)
+	foreach_node(RangeVar, relation, stmt->relations)
 	{
-		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
-		char		kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
-
-		if (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE)
+		if (is_table(RangeVarGetRelid(relation, NoLock, true)) &&
+			is_table(RangeVarGetRelidExtended(relation, stmt->mode, flags, NULL, NULL)))
 			result = lappend(result, relation);
 	}
 	return result;
@@ -281,7 +289,7 @@ lock_utility(UtilityCall *call)
 
 	if (call->relayed)
 	{
-		stmt->relations = tables_here(stmt->relations);
+		stmt->relations = lock_tables_here(stmt);
 		if (stmt->relations == NIL)
 			return true;
 	}
