@@ -229,6 +229,9 @@ WRONG = [parse(b"w", b"SELECT 1 / 0"), bind(b"w"), EXECUTE]
     [[parse(b"b", b"SELECT 1"), parse(b"", b"DEALLOCATE ALL"), bind(b""), EXECUTE, parse(b"b", b"SELECT 2"), bind(b"b"), EXECUTE, SYNC]],
     [[*WRONG, parse(b"c", b"SELECT 1"), SYNC, parse(b"c", b"SELECT 2"), bind(b"c"), EXECUTE, SYNC]],
     [[parse(b"f", b"COPY t0 FROM STDIN"), parse(b"g", b""), SYNC], [bind(b"f"), EXECUTE, parse(b"g", b"SELECT 1"), SYNC]],
+    # A name that is in use, for a text that names statements, in a block.
+    [[parse(b"b", b"SELECT 1"), SYNC, parse(b"d", b"START TRANSACTION ISOLATION LEVEL REPEATABLE READ"), bind(b"d"), message(b"D", b"P\0"),
+      EXECUTE, SYNC], [parse(b"b", b"DEALLOCATE sq")]],
     # Drivers drop statements by queries.
     [[parse(b"d", b"SELECT 1"), SYNC], [message(b"Q", b"DEALLOCATE D\0"), bind(b"d"), EXECUTE, SYNC], [parse(b"d", b"SELECT 2"), SYNC]],
     [[parse(b'D "d', b"SELECT 1"), SYNC], [message(b"Q", b" deallocate prepare \"D \"\"d\" ; \0"), bind(b'D "d'), EXECUTE, SYNC]],

@@ -356,10 +356,6 @@ forward_parse(Client *client, const Message *message)
 		return forward_damaged(client, message);
 	len = message->len - (body - name);
 
-	/* a client's names of statements don't mean what another's do */
-	private = !backend_is_remote(backend) && text_names_statements(body, strlen(body));
-	if (private && !statement_names_tell(client, body, NULL))
-		return false;
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->input.in_copy && expect_head(backend) != NULL)
 	{
 		/* what has not been answered may drop the name, or be skipped */
@@ -367,6 +363,11 @@ forward_parse(Client *client, const Message *message)
 		backend->answers.checking = true;
 		return false;
 	}
+
+	/* a client's names of statements don't mean what another's do */
+	private = !backend_is_remote(backend) && text_names_statements(body, strlen(body));
+	if (private && !statement_names_tell(client, body, NULL))
+		return false;
 	message_skip(&client->stream, message);
 	if (name[0] != '\0' && client_statement(client, name) != NULL)
 	{
