@@ -118,6 +118,14 @@ DROP INDEX IF EXISTS users_a_b_key;
 ALTER TABLE users DROP CONSTRAINT users_email_key;
 SELECT id FROM users WHERE email = 'u16';
 EXECUTE by_id(16, 0);
+-- columns have other names than in the entries
+INSERT INTO users VALUES (1, 2001, 'n1', 8, '2000-01-01');
+SELECT id FROM users WHERE a = 8 AND b = '2000-01-01';
+ALTER TABLE users RENAME COLUMN a TO renamed;
+INSERT INTO users VALUES (2, 2002, 'n2', 9, '2000-01-01');
+SELECT id FROM users WHERE renamed = 8 AND b = '2000-01-01';
+DELETE FROM users WHERE id > 2000;
+SELECT citus_check_global_index('users_pkey'), citus_check_global_index('users_a_b_key');
 SET citus.enable_global_index_lookups = off;
 SELECT asks_one('SELECT id FROM users WHERE id = 16');
 SET client_min_messages = warning;
