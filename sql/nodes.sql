@@ -9,6 +9,10 @@ DECLARE
 	tables text;
 BEGIN
 	LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE;
+	IF (SELECT groupid FROM pg_catalog.pg_dist_local_group) = 0 AND EXISTS (SELECT FROM pg_catalog.pg_dist_node WHERE groupid <> 0) THEN
+		RAISE object_not_in_prerequisite_state USING MESSAGE = 'the coordinator can''t leave a cluster that has other nodes',
+			HINT = 'Remove these with citus_remove_node, or the cluster''s tables and nodes here with DROP EXTENSION citus CASCADE.';
+	END IF;
 	SELECT string_agg(c.oid::regclass::text, ', ') INTO tables
 	FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
 	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend		-- which keep their rows

@@ -130,6 +130,16 @@ def test_remove_and_add_again(own_cluster, connect):
     assert known["coordinator"] == known["worker1"] == known["worker2"]
 
 
+def test_coordinator_does_not_leave(cluster, connect):
+    """Called on the wrong server, leave_cluster() would make the coordinator forget all nodes and tables."""
+    connection = connect(cluster.coordinator)
+    before = rows(connection, NODES)
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="the coordinator can't leave") as caught:
+        connection.execute("SELECT citus_internal.leave_cluster()")
+    assert "citus_remove_node" in caught.value.diag.message_hint
+    assert rows(connection, NODES) == before
+
+
 def test_node_with_shards_is_not_removed(own_cluster, connect):
     connection = connect(own_cluster.coordinator)
     connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a')")
