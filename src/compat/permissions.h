@@ -112,12 +112,9 @@ static inline void
 compat_permissions_follow(Query *query)
 {
 #if PG_VERSION_NUM >= 160000
-	ListCell   *lc;
 
-	foreach(lc, query->rtable)
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst(lc);
-
 		if (rte->perminfoindex != 0)
 			list_nth_node(RTEPermissionInfo, query->rteperminfos, rte->perminfoindex - 1)->relid = rte->relid;
 	}
@@ -304,11 +301,9 @@ compat_add_permissions(PlannedStmt *statement, const PlannedStmt *other)
 {
 #if PG_VERSION_NUM >= 160000
 	List	   *entries = NIL;
-	ListCell   *lc;
 
-	foreach(lc, other->rtable)
+	foreach_ptr(RangeTblEntry, rte, other->rtable)
 	{
-		RangeTblEntry *rte = lfirst(lc);
 		RangeTblEntry *copy;
 
 		if (rte->perminfoindex == 0)

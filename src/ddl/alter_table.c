@@ -820,14 +820,10 @@ alters_typed_tables(const AlterTableStmt *stmt)
 static void
 check_transforms(const AlterTableCall *alter)
 {
-	ListCell   *cell;
-
 	if (alter->call->relayed || alter->table->kind != DIST_REFERENCE)
 		return;
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
 		if (cmd->subtype == AT_AlterColumnType && castNode(ColumnDef, cmd->def)->raw_default != NULL)
 			check_new_values(alter->table->relid, cmd->name, castNode(ColumnDef, cmd->def)->raw_default);
 	}

@@ -151,13 +151,11 @@ warn_of_local_table(const char *publication, List *objects)
 {
 	const char *local = NULL;
 	bool		distributed = false;
-	ListCell   *cell;
 
 	if (!captures_changes() || node_active_primaries_remote() == NIL)
 		return;
-	foreach(cell, objects)
+	foreach_node(PublicationObjSpec, object, objects)
 	{
-		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
 		Oid			relid = InvalidOid;
 
 		if (object->pubobjtype == PUBLICATIONOBJ_TABLE)

@@ -186,14 +186,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 static void
 count_processed(DistScanState *state)
 {
-	ListCell   *cell;
-
 	if (state->plan.command == CMD_SELECT || !state->plan.can_set_tag)
 		return;
-	foreach(cell, state->spec.tasks)
+	foreach_ptr(Task, task, state->spec.tasks)
 	{
-		Task	   *task = lfirst(cell);
-
 		if (task->keep_rows)
 			state->css.ss.ps.state->es_processed += task->processed;
 	}

@@ -88,12 +88,8 @@ static void plan_list_use(List *plans, PlanUse *use);
 static bool
 exprs_are_known(CustomScan *scan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scan->custom_exprs)
+	foreach_ptr(Node, expr, scan->custom_exprs)
 	{
-		Node	   *expr = lfirst(cell);
-
 		if (!IsA(expr, Const) && !(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
 			return false;
 	}

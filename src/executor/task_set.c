@@ -691,12 +691,8 @@ next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
 static void
 check_present(const TaskSetSpec *spec)
 {
-	ListCell   *cell;
-
-	foreach(cell, spec->write ? spec->tasks : NIL)
+	foreach_ptr(Task, task, spec->write ? spec->tasks : NIL)
 	{
-		Task	   *task = lfirst(cell);
-
 		if (task->shard_index >= 0 && task->shards == NULL)
 			task_place_checked(spec, task);
 	}

@@ -208,12 +208,9 @@ static int
 extract_dist_value(Query *task, const DistTable *table, List **exprs)
 {
 	Expr	   *value = NULL;
-	ListCell   *cell;
 
-	foreach(cell, task->targetList)
+	foreach_ptr(TargetEntry, entry, task->targetList)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->resno == table->dist_attno && !entry->resjunk)
 			value = entry->expr;
 	}
@@ -289,10 +286,8 @@ extract_insert_values(Query *query, List **exprs)
 			arrange_lists(task, rte, foreach_current_index(cell) + 1);
 	}
 	task->targetList = task_values_extract(task->targetList, exprs);
-	foreach(cell, task->rtable)
+	foreach_ptr(RangeTblEntry, rte, task->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
-
 		if (rte->rtekind == RTE_VALUES)
 			rte->values_lists = task_values_extract(rte->values_lists, exprs);
 	}

@@ -351,7 +351,6 @@ restore_mutator(Node *node, void *context)
 {
 	const GroupSubquery *subquery = marked_subquery(node);
 	Query	   *query;
-	ListCell   *cell;
 
 	if (node == NULL)
 		return NULL;
@@ -360,9 +359,8 @@ restore_mutator(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_mutator(node, restore_mutator, context);
 	query = copyObject((Query *) node);
-	foreach(cell, query->rtable)
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
 		const RangeTblFunction *function = rte->functions != NIL ? linitial(rte->functions) : NULL;
 
 		if (function == NULL || (subquery = marked_subquery(function->funcexpr)) == NULL)

@@ -53,7 +53,6 @@ static bool
 scan_pin(CustomScan *scan, Pin *pin)
 {
 	DistPlan	plan;
-	ListCell   *cell;
 
 	dist_plan_unpack(scan, &plan);
 	pin->table = metadata_require(plan.relid);
@@ -62,9 +61,8 @@ scan_pin(CustomScan *scan, Pin *pin)
 	if (pin->table->kind == DIST_SINGLE)
 		return true;
 
-	foreach(cell, plan.prune)
+	foreach_ptr(List, triples, plan.prune)
 	{
-		List	   *triples = lfirst(cell);
 		Expr	   *value;
 
 		if (list_length(triples) != 3 || list_nth_int(triples, 1))

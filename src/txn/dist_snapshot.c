@@ -179,12 +179,9 @@ static bool
 only_lost(List *conns)
 {
 	bool		lost = false;
-	ListCell   *cell;
 
-	foreach(cell, conns)
+	foreach_ptr(RemoteConn, conn, conns)
 	{
-		RemoteConn *conn = lfirst(cell);
-
 		if (conn->primary)
 			return false;
 		lost = lost || conn->state == REMOTE_DEAD;

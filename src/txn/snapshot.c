@@ -284,12 +284,9 @@ keep_snapshot(const char **reason)
 	CommitStamp stamp;
 	CommitStamp oldest;
 	bool		offered = parse_setting(&stamp, &oldest);
-	ListCell   *cell;
 
-	foreach(cell, dist_transaction.kept_snapshots)
+	foreach_ptr(KeptSnapshot, other, dist_transaction.kept_snapshots)
 	{
-		KeptSnapshot *other = lfirst(cell);
-
 		if (other->stamp == stamp && !other->outdated)
 			return other->snapshot;
 		if (other->stamp == stamp)
