@@ -204,7 +204,6 @@ result_columns(DistModifyState *state, ChangeList *changes)
 {
 	List	   *types = NIL;
 	List	   *typmods = NIL;
-	ListCell   *cell;
 
 	if (!changes->returns)
 		return NULL;
@@ -218,15 +217,14 @@ result_columns(DistModifyState *state, ChangeList *changes)
 		types = list_concat(types, list_make2_int(TIDOID, (int) modify_returned_row_type(state)));
 		typmods = list_concat(typmods, list_make2_int(-1, -1));
 	}
-	foreach(cell, list_concat_copy(state->plan.attnos, state->plan.old_attnos))
+	foreach_int(attno, list_concat_copy(state->plan.attnos, state->plan.old_attnos))
 	{
-		AttrNumber	attno = lfirst_int(cell);
 		const FormData_pg_attribute *attribute;
 
 		if (attno > 0)
 			attribute = TupleDescAttr(state->row_desc, attno - 1);
 		else if (attno < 0)
-			attribute = SystemAttributeDefinition(attno);
+			attribute = SystemAttributeDefinition((AttrNumber) attno);
 		else
 			attribute = NULL;
 		types = lappend_int(types, (int) (attribute ? attribute->atttypid : modify_returned_row_type(state)));

@@ -102,10 +102,8 @@ open_tables(const DistScanState *state, EState *estate)
 		return tables;
 	if (state->plan.kind != DIST_PLAN_FAST_PATH && state->plan.kind != DIST_PLAN_ROUTER)
 		return list_make1(table_open(state->plan.relid, NoLock));
-	foreach(cell, estate->es_range_table)
+	foreach_node(RangeTblEntry, rte, estate->es_range_table)
 	{
-		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-
 		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_RELATION)
 			tables = lappend(tables, table_open(rte->relid, NoLock));
 	}

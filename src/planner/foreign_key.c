@@ -68,13 +68,11 @@ references_by(Oid relid, const Bitmapset *columns)
 {
 	Relation	rel = table_open(relid, NoLock);
 	List	   *keys = copyObject(RelationGetFKeyList(rel));
-	ListCell   *cell;
 	bool		result = false;
 
 	table_close(rel, NoLock);
-	foreach(cell, keys)
+	foreach_node(ForeignKeyCacheInfo, key, keys)
 	{
-		const ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, cell);
 		const DistTable *referenced = metadata_lookup(key->confrelid);
 
 		result |= referenced != NULL && referenced->kind == DIST_REFERENCE && bms_equal(key_columns(key), columns);

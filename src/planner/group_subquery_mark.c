@@ -113,14 +113,11 @@ static bool
 is_known_var(const List *known, Node *node)
 {
 	const Var  *var = (Var *) node;
-	ListCell   *cell;
 
 	if (node == NULL || !IsA(node, Var))
 		return false;
-	foreach(cell, known)
+	foreach_ptr(const Var, other, known)
 	{
-		const Var  *other = lfirst(cell);
-
 		if (other->varno == var->varno && other->varattno == var->varattno && other->varlevelsup == var->varlevelsup)
 			return true;
 	}
@@ -134,12 +131,8 @@ is_known_var(const List *known, Node *node)
 static void
 spread_equalities(const DistTable *table, Node *quals, const Bitmapset *varnos, List **known)
 {
-	ListCell   *cell;
-
-	foreach(cell, make_ands_implicit((Expr *) quals))
+	foreach_ptr(const OpExpr, op, make_ands_implicit((Expr *) quals))
 	{
-		const OpExpr *op = lfirst(cell);
-
 		if (!IsA(op, OpExpr) || list_length(op->args) != 2 || !prune_is_equality(table, op->opno, op->inputcollid))
 			continue;
 		for (int i = 0; i < 2; i++)
@@ -299,12 +292,9 @@ static Bitmapset *
 equated_columns(const Query *query, Index varno)
 {
 	Bitmapset  *attnos = NULL;
-	ListCell   *cell;
 
-	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
+	foreach_ptr(const OpExpr, op, make_ands_implicit((Expr *) query->jointree->quals))
 	{
-		const OpExpr *op = lfirst(cell);
-
 		if (!IsA(op, OpExpr) || list_length(op->args) != 2)
 			continue;
 		for (int i = 0; i < 2; i++)
@@ -481,7 +471,6 @@ mark_lateral(RangeTblEntry *rte, List **subqueries)
 	RangeTblFunction *function;
 	GroupSubquery *subquery;
 	FuncExpr   *mark;
-	ListCell   *cell;
 
 	if (rte->rtekind != RTE_SUBQUERY || !rte->lateral || OidIsValid(rte->relid) || rte->security_barrier || rte->securityQuals != NIL ||
 		is_pulled_up(rte->subquery) || (subquery = make_group_subquery(NULL, rte->subquery)) == NULL)
@@ -491,9 +480,8 @@ mark_lateral(RangeTblEntry *rte, List **subqueries)
 	mark->funcretset = true;
 	function = makeNode(RangeTblFunction);
 	function->funcexpr = (Node *) mark;
-	foreach(cell, rte->subquery->targetList)
+	foreach_ptr(const TargetEntry, entry, rte->subquery->targetList)
 	{
-		const TargetEntry *entry = lfirst(cell);
 		Node	   *expr = (Node *) entry->expr;
 
 		if (entry->resjunk)
@@ -616,10 +604,8 @@ group_subqueries_apply(const Query *query)
 
 	if (query->hasSubLinks)
 		return true;
-	foreach(cell, query->rtable)
+	foreach_ptr(const RangeTblEntry, rte, query->rtable)
 	{
-		const RangeTblEntry *rte = lfirst(cell);
-
 		if (rte->rtekind == RTE_SUBQUERY && (rte->lateral || group_subqueries_apply(rte->subquery)))
 			return true;
 	}

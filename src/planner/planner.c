@@ -105,12 +105,9 @@ limit_compilation(PlannedStmt *plan)
 	Index		parent = 0;
 	int			count = 0;
 	int			most = 1;
-	ListCell   *cell;
 
-	foreach(cell, plan->appendRelations)
+	foreach_ptr(const AppendRelInfo, append, plan->appendRelations)
 	{
-		const AppendRelInfo *append = lfirst(cell);
-
 		count = append->parent_relid == parent ? count + 1 : 1;
 		parent = append->parent_relid;
 		most = Max(most, count);

@@ -141,13 +141,10 @@ static bool
 may_use_index(RelOptInfo *rel, List *clauses)
 {
 	Bitmapset  *columns = NULL;
-	ListCell   *cell;
 
 	pull_varattnos((Node *) extract_actual_clauses(clauses, false), rel->relid, &columns);
-	foreach(cell, rel->indexlist)
+	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		const IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
-
 		if (bms_is_member(index->indexkeys[0] - FirstLowInvalidHeapAttributeNumber, columns))
 			return true;
 	}

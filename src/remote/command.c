@@ -108,13 +108,10 @@ acquire_all_for_command(int *nconns)
 {
 	List	   *nodes = node_active_primaries_remote();
 	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(list_length(nodes), 1));
-	ListCell   *lc;
 
 	*nconns = 0;
-	foreach(lc, nodes)
+	foreach_ptr(const ClusterNode, node, nodes)
 	{
-		const ClusterNode *node = lfirst(lc);
-
 		if (node->has_metadata)
 			conns[(*nconns)++] = acquire_for_command(node->groupid);
 	}

@@ -481,38 +481,42 @@ release_lost(List *conns)
 }
 
 /*
- * Connections to all other nodes; a node that can't be reached can't be used
- * in this transaction.
+ * Adds a connection to the node to those that we have.  A node that can't be
+ * reached can't be used in this transaction.
  */
+static List *
+acquire_if_reachable(List *acquired, int groupid)
+{
+	List	   *volatile conns = acquired;
+	const CatchPoint point = catch_point();
+
+	PG_TRY();
+	{
+		acquire_for_snapshot(groupid, (List **) &conns);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = catch_copy(&point);
+
+		if (error->sqlerrcode != ERRCODE_CONNECTION_FAILURE)
+			PG_RE_THROW();
+		catch_end(&point);
+		FreeErrorData(error);
+		conns = release_lost(conns);
+	}
+	PG_END_TRY();
+	return conns;
+}
+
+/* Connections to all other nodes that can be reached. */
 static List *
 acquire_all(void)
 {
-	List	   *volatile conns = NIL;
-	ListCell   *cell;
+	List	   *conns = NIL;
 
-	foreach(cell, node_active_primaries_remote())
-	{
-		const ClusterNode *node = lfirst(cell);
-		const CatchPoint point = catch_point();
-
-		if (!node->has_metadata)
-			continue;
-		PG_TRY();
-		{
-			acquire_for_snapshot(node->groupid, (List **) &conns);
-		}
-		PG_CATCH();
-		{
-			ErrorData  *error = catch_copy(&point);
-
-			if (error->sqlerrcode != ERRCODE_CONNECTION_FAILURE)
-				PG_RE_THROW();
-			catch_end(&point);
-			FreeErrorData(error);
-			conns = release_lost(conns);
-		}
-		PG_END_TRY();
-	}
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+		if (node->has_metadata)
+			conns = acquire_if_reachable(conns, node->groupid);
 	return conns;
 }
 

@@ -155,6 +155,16 @@ def wait_events(file):
                       "PG_WAIT_EXTENSION: use wait_event()")
 
 
+LIST_LOOP = re.compile(r"^(\t+)foreach\((\w+), .*\)\n\1\{\n(\t+(?:const )?\w+\s+\*?\w+ = lfirst(?:_\w+)?\([\w, ]+\);[\s\S]*?)\n\1\}", re.M)
+
+
+def list_loops(file):
+    """A loop over a List that needs its cell only to get the element declares the element."""
+    for found in LIST_LOOP.finditer(file.code):
+        if len(re.findall(rf"\b{found[2]}\b", found[3])) == 1:
+            yield Problem(file.path, file.code.count("\n", 0, found.start()) + 1, "foreach() of a cell: use foreach_ptr() and the like")
+
+
 def header_guard(file):
     """A header guards itself with its path."""
     if file.ext != ".h":

@@ -8,7 +8,7 @@ from .tree import files
 
 C_CHECKS = (c_checks.banner, c_checks.functions, c_checks.sqlstates, c_checks.version_tests,
             c_checks.indentation, c_checks.header_guard, c_checks.contracts, c_checks.named_parameters,
-            c_checks.wait_events, comments.comment_width)
+            c_checks.wait_events, c_checks.list_loops, comments.comment_width)
 C_CHECKS_OF_PATHS = (c_checks.include_order, c_checks.folder_known)
 FILE_CHECKS = (tree_checks.file_length, tree_checks.white_space, tree_checks.python_functions)
 TREE_CHECKS = (tree_checks.folders, tree_checks.file_tables, tree_checks.names_in_prose, tree_checks.libpq_stays, tree_checks.include_circles,
