@@ -103,8 +103,8 @@ def include_circles(files):
 def folders(files):
     """Every folder with source explains itself, and is named for what it holds.
 
-    A folder of mere data (SQL, specs) needs no README of its own when the one
-    above has it; a Python package may use its docstring.
+    A folder of mere data (SQL, specs) or tests needs no README of its own when
+    the one above has it; a Python package may use its docstring.
     """
     by_folder = {}
     for file in files:
@@ -118,7 +118,7 @@ def folders(files):
         if not source or "README.md" in names:
             continue
         above = f"{os.path.dirname(folder)}/README.md".lstrip("/")
-        if all(f.ext in (".sql", ".spec") for f in source) and any(f.path == above for f in files):
+        if all(f.ext in (".sql", ".spec") or f.name.startswith("test_") for f in source) and any(f.path == above for f in files):
             continue
         if "__init__.py" in names and ast.get_docstring(ast.parse(names["__init__.py"].text)):
             continue

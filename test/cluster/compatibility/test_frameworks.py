@@ -8,7 +8,7 @@ import sqlalchemy
 
 from harness.servers import on_every_node, value
 
-FRAMEWORKS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "frameworks")
+FRAMEWORKS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "frameworks")
 LEFT = "SELECT count(*) FROM pg_class WHERE relnamespace IN ('public'::regnamespace, 'citus_data'::regnamespace) AND relkind = 'r'"
 
 

@@ -15,7 +15,7 @@ from harness.certificates import Authority
 from harness.gateways import Gateway
 from harness.servers import value
 
-FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "drivers")
+FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "drivers")
 INSTALLED = os.path.join(sys.prefix, "drivers")
 JAR = os.path.join(INSTALLED, "usr/share/java/postgresql.jar")
 MODULES = os.path.join(INSTALLED, "node_modules")
