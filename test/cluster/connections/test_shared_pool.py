@@ -34,10 +34,9 @@ def id_on(cluster, number):
             WHERE s.nodeport = %s""", [cluster.workers[number].port])
 
 
-def backends(node):
-    """How many sessions other nodes have on a node."""
-    with servers.connect(node) as watcher:
-        return value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%%'")
+def backends(made, number=0):
+    """How many connections the sessions of the coordinator have to a worker."""
+    return servers.sessions_between(made.coordinator, made.workers[number])
 
 
 def waiting(cluster, connection):
@@ -76,7 +75,7 @@ def test_limit_holds(small, connect):
         thread.start()
     most = 0
     while any(thread.is_alive() for thread in threads):
-        most = max(most, *(backends(node) for node in small.workers))
+        most = max(most, *(backends(small, number) for number in range(len(small.workers))))
     assert failed == []
     assert most == LIMIT
     assert value(sessions[0], "SELECT sum(payload) FROM t") == before + SESSIONS * ROUNDS * 2
@@ -88,7 +87,7 @@ def test_idle_sessions_give_up(small, connect):
     for session in sessions:
         session.execute("SET citus.node_connection_timeout = '5s'")
         assert value(session, "SELECT count(*) FROM t") == 100
-    assert backends(small.workers[0]) <= LIMIT
+    assert backends(small) <= LIMIT
 
 
 def test_wait_ends(small, connect, holders):
@@ -169,7 +168,7 @@ def test_extra_connections_are_given_up(small, connect):
     reader.execute("SET citus.executor_slow_start_interval = 0")
     reader.execute("SET citus.enable_node_tasks = off")
     statement = Statement(reader, "SELECT count(*) FROM t WHERE factorial(12000 + payload) > 0")
-    wait_until(lambda: backends(small.workers[0]) == LIMIT, "an extra connection")
+    wait_until(lambda: backends(small) == LIMIT, "an extra connection")
     assert value(other, "SELECT payload IS NOT NULL FROM t WHERE id = 1")
     assert statement.running
     reader.cancel()
@@ -189,7 +188,7 @@ def test_join_in_a_full_pool(small, connect, holders):
     with connection.transaction():
         connection.execute("UPDATE t SET payload = payload WHERE id = 1")
         assert value(connection, JOIN) > 0
-    assert backends(small.workers[0]) <= LIMIT
+    assert backends(small) <= LIMIT
 
 
 @pytest.mark.some(1)

@@ -188,6 +188,31 @@ def wait_until_slow(cluster_):
     wait_until(at_work, "the statement to be at work on another node")
 
 
+def client_sockets(port):
+    """The local ports of the TCP connections to a port of this machine that are open at the client's end."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/net/{table}", encoding="ascii") as file:
+            lines = [line.split() for line in list(file)[1:]]
+        found |= {int(local.rpartition(":")[2], 16) for _, local, remote, state, *_ in lines
+                  if state == "01" and int(remote.rpartition(":")[2], 16) == port}
+    return found
+
+
+def sessions_between(opener, node):
+    """How many connections the sessions of clients of one node have to another, at one time.
+
+    A session whose client has closed its connection takes a moment to notice: it doesn't count, nor do the opener's daemons.
+    """
+    with connect(opener) as connection:
+        clients = [pid for pid, in rows(connection, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")]
+    with psycopg.connect(node.dsn, autocommit=True) as watcher:
+        ports = {port for port, in rows(watcher, """
+            SELECT client_port FROM pg_stat_activity
+            WHERE substring(application_name, '^citus_internal gpid=(\\d+)')::bigint %% 10000000000 = ANY (%s)""", [clients])}
+    return len(ports if MULTIPLEXED else ports & client_sockets(node.port))
+
+
 def fill(connection, table, count, key="id", payload="payload"):
     """Makes a hash-distributed table of (key, payload) with that many rows."""
     connection.execute(f"CREATE TABLE {table} ({key} bigint PRIMARY KEY, {payload} int)")
