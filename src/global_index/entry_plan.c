@@ -73,11 +73,15 @@ statement_text(const EntryStatement *statement)
 			return psprintf("SELECT %s FROM %s WHERE %s", quote_identifier(get_attname(entries, nkeys + 1, false)), name,
 							equal_text(entries, nkeys, ""));
 		case ENTRY_INSERT:
-			return psprintf("INSERT INTO %s VALUES (%s)", name, params_text(nkeys + 1, false));
+		case ENTRY_AWAIT:
+			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(nkeys + 1, false),
+							statement->kind == ENTRY_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRY_DELETE:
 			return psprintf("DELETE FROM %s WHERE %s", name, equal_text(entries, nkeys, ""));
 		case ENTRIES_INSERT:
-			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r", name, params_text(nkeys + 1, true));
+		case ENTRIES_AWAIT:
+			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r%s", name, params_text(nkeys + 1, true),
+							statement->kind == ENTRIES_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRIES_DELETE:
 			/* the first column prunes shards */
 			return psprintf("DELETE FROM %s WHERE %s%s", name, equal_text(entries, 1, "ANY "), nkeys == 1 ? "" :
@@ -85,6 +89,12 @@ statement_text(const EntryStatement *statement)
 									 params_text(nkeys, true)));
 	}
 	return NULL;
+}
+
+int
+entry_params(EntryStatementKind kind, int nkeys)
+{
+	return kind == ENTRY_FIND || kind == ENTRY_DELETE || kind == ENTRIES_DELETE ? nkeys : nkeys + 1;
 }
 
 SPIPlanPtr
@@ -104,8 +114,7 @@ entry_plan(const EntryStatement *statement)
 		kept->plan = NULL;
 	if (kept->plan == NULL)
 	{
-		bool		has_value = statement->kind == ENTRY_INSERT || statement->kind == ENTRIES_INSERT;
-		SPIPlanPtr	plan = SPI_prepare(statement_text(statement), statement->nkeys + (has_value ? 1 : 0),
+		SPIPlanPtr	plan = SPI_prepare(statement_text(statement), entry_params(statement->kind, statement->nkeys),
 									   (Oid *) statement->types);
 
 		if (plan == NULL || SPI_keepplan(plan) != 0)

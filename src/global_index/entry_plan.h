@@ -15,8 +15,10 @@ typedef enum EntryStatementKind
 {
 	ENTRY_FIND,					/* returns the distribution value of a key */
 	ENTRY_INSERT,				/* of a key and a distribution value */
+	ENTRY_AWAIT,				/* the same, unless the key has an entry */
 	ENTRY_DELETE,				/* of a key */
 	ENTRIES_INSERT,				/* the same for arrays */
+	ENTRIES_AWAIT,
 	ENTRIES_DELETE,
 } EntryStatementKind;
 
@@ -30,6 +32,9 @@ typedef struct EntryStatement
 											 * of the key and, to insert,
 											 * the distribution column */
 } EntryStatement;
+
+/* How many parameters the statement has for a key of so many columns. */
+extern int	entry_params(EntryStatementKind kind, int nkeys);
 
 /* The plan of a statement, in SPI, with the rights of the entries' owner. */
 extern SPIPlanPtr entry_plan(const EntryStatement *statement);

@@ -134,13 +134,14 @@ typedef struct EntryWrite
 	Datum	   *values;			/* with these, of which none is null */
 } EntryWrite;
 
-/* Writes entries, as their owner. */
-static void
+/* Writes entries, as their owner; returns how many. */
+static uint64
 write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write)
 {
 	MemoryContext context = CurrentMemoryContext;
 	RunAs		caller = run_as_owner_begin(entries);
 	bool		before = manual_change_exempt(true);
+	volatile uint64 processed = 0;
 
 	PG_TRY();
 	{
@@ -148,6 +149,7 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 		if ((write->sql != NULL ? SPI_execute(write->sql, false, 0) :
 			 SPI_execute_plan(entry_plan(write->statement), write->values, NULL, false, 0)) < 0)
 			elog(ERROR, "SPI failed: a write of entries");
+		processed = SPI_processed;
 		SPI_finish();
 	}
 	PG_CATCH();
@@ -158,22 +160,21 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 	PG_END_TRY();
 	manual_change_exempt(before);
 	run_as_end(caller);
+	return processed;
 }
 
-/* Writes a batch of keys; is_new: inserts the entries, else deletes them. */
-static void
-batch_write(IndexWrite *write, KeyBatch *batch, bool is_new)
+/*
+ * Runs a statement for the entries of a batch: its kind for one key, or for
+ * several.  Returns how many it has written.
+ */
+static uint64
+batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, EntryStatementKind many_kind)
 {
 	bool		one = batch->count == 1;
-	EntryStatement statement = {0};
+	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = write->entries, .nkeys = write->nkeys};
 	Datum		values[INDEX_MAX_KEYS + 1];
 
-	if (batch->count == 0)
-		return;
-	statement.kind = one ? (is_new ? ENTRY_INSERT : ENTRY_DELETE) : (is_new ? ENTRIES_INSERT : ENTRIES_DELETE);
-	statement.entries = write->entries;
-	statement.nkeys = write->nkeys;
-	for (int i = 0; i < write->nkeys + (is_new ? 1 : 0); i++)
+	for (int i = 0; i < entry_params(statement.kind, write->nkeys); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->rel), write->attnos[i] - 1);
 		Oid			type = getBaseType(att->atttypid);
@@ -182,15 +183,34 @@ batch_write(IndexWrite *write, KeyBatch *batch, bool is_new)
 		values[i] = one ? batch->values[i][0] :
 			PointerGetDatum(construct_array(batch->values[i], batch->count, type, att->attlen, att->attbyval, att->attalign));
 	}
-	write_entries(write->rel, write->index, write->entries, &(EntryWrite) {.statement = &statement, .values = values});
+	return write_entries(write->rel, write->index, write->entries,
+						 &(EntryWrite) {.statement = &statement, .values = values});
+}
+
+/*
+ * Deletes the entries of keys that go.  We have locked their rows, so each has
+ * an entry, which nobody else can change.  But whoever has written the row may
+ * still be committing on the node of the entry, whose snapshots don't show it
+ * then.  An insertion waits for that.
+ */
+static void
+delete_entries(IndexWrite *write, KeyBatch *batch)
+{
+	if (batch->count > 0 && batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE) < batch->count)
+	{
+		batch_run(write, batch, ENTRY_AWAIT, ENTRIES_AWAIT);
+		batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE);
+	}
 	batch->count = 0;
 }
 
 static void
 batches_write(IndexWrite *write)
 {
-	batch_write(write, &write->gone, false);
-	batch_write(write, &write->added, true);
+	delete_entries(write, &write->gone);
+	if (write->added.count > 0)
+		batch_run(write, &write->added, ENTRY_INSERT, ENTRIES_INSERT);
+	write->added.count = 0;
 	MemoryContextReset(write->context);
 }
 

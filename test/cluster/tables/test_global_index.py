@@ -1,5 +1,6 @@
 """Unique keys without the distribution column: new nodes, moves, every kind of writer, sessions that are killed."""
 
+import os
 import random
 import threading
 
@@ -7,10 +8,12 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.load import Load
-from harness.servers import rows, value, wait_until_quiet
+from harness.load import SECONDS, Load
+from harness.servers import rows, value, wait_until, wait_until_quiet
+from harness.stopped import Stopped
 
 KEYS = 40
+FIRE = float(os.environ.get("POMELO_RANDOM_SECONDS", SECONDS))
 
 
 @pytest.fixture
@@ -130,10 +133,48 @@ def test_collisions(keyed, connect):
 
     load.add(keyed.coordinator, move, "move")
     load.add(keyed.workers[0], kill, "kill")
-    load.finish()
+    load.finish(FIRE)
     wait_until_quiet(keyed)
     for node in keyed.nodes:
         check(node)
+
+
+def node_of(connection, table, key):
+    """The port of the node with the shard of a distribution value."""
+    return value(connection, """SELECT nodeport FROM citus_shards
+        WHERE shardid = get_shard_id_for_distribution_column(%s::regclass, %s)""", [table, key])
+
+
+def keys_on(connection, node):
+    """Keys whose entries are on the node."""
+    entries = value(connection, """SELECT objid::regclass::text FROM pg_depend
+        WHERE refobjid = 'g_k_key'::regclass AND deptype = 'i' AND classid = 'pg_class'::regclass""")
+    return [key for key in range(1, KEYS) if node_of(connection, entries, key) == node.port]
+
+
+@pytest.mark.parametrize("count, statement", [
+    (1, "DELETE FROM g WHERE t = {t}"), (2, "DELETE FROM g WHERE t = {t}"),
+    (1, "UPDATE g SET k = k + 1000 WHERE t = {t}"), (1, "UPDATE g SET t = t % 9 + 1 WHERE t = {t}")])
+def test_entries_that_are_being_committed(keyed, connect, count, statement):
+    """Whoever changes a row waits until its entry is committed, too: on another node, that comes later."""
+    here, there = keyed.workers
+    connection, watcher = connect(here), connect(there)
+    tenant = next(t for t in range(1, 10) if node_of(connection, "g", t) == here.port)
+    keys = keys_on(connection, there)[:count]
+    stopped = Stopped(here, "commit-after-decision",
+                      "INSERT INTO g VALUES " + ", ".join(f"({tenant}, {key})" for key in keys))
+    load = Load()
+
+    def change_rows(_):
+        assert connection.execute(statement.format(t=tenant)).rowcount == count
+        load.stop.set()
+
+    load.add(None, change_rows, "changes rows")
+    load.meanwhile(lambda: (
+        wait_until(lambda: load.stop.is_set() or rows(watcher, "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
+                   "the change to wait"),
+        stopped.go_on(), load.stop.wait(servers.PATIENCE)))
+    check(keyed.coordinator)
 
 
 def test_lookups(keyed, connect):
