@@ -31,7 +31,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
-#include "compat/acl.h"
+#include "compat/maintains_table.h"
 #include "compat/pgstat_analyze.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
@@ -95,7 +95,7 @@ lock_for_statistics(Oid relid)
 {
 	do
 	{
-		if (metadata_lookup(relid) == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+		if (metadata_lookup(relid) == NULL || !compat_may_vacuum(relid))
 			return false;
 	} while (!lock_everywhere(list_make1_oid(relid), ShareUpdateExclusiveLock));
 	return true;
@@ -167,7 +167,7 @@ citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 	Relation	rel;
 
 	node_function_check(fcinfo);
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+	if (!compat_may_vacuum(relid))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);
 	set_sizes(relid, PG_GETARG_INT64(1), tuples);

@@ -36,7 +36,7 @@
 #include "analyze/column_statistics.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
-#include "compat/acl.h"
+#include "compat/maintains_table.h"
 #include "compat/sql_function.h"
 #include "lib/run_as.h"
 #include "remote/node_call.h"
@@ -270,7 +270,7 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	RunAs		saved;
 
 	node_function_check(fcinfo);
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+	if (!compat_may_vacuum(relid))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);
 	if (attno <= 0)

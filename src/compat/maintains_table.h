@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * maintains_table.h
- *	  Whether a user may refresh a materialized view or CLUSTER a table: the
- *	  owner, or from version 17 on, who has the privilege MAINTAIN.
+ *	  Whether a user may maintain a table (VACUUM, ANALYZE, CLUSTER, REINDEX,
+ *	  REFRESH, LOCK): the owner, or from version 17 on, who has the privilege
+ *	  MAINTAIN.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,27 @@
 #define RangeVarCallbackMaintainsTable RangeVarCallbackOwnsTable
 #endif
 
+/* Whether the user may maintain the relation. */
+static inline bool
+compat_may_maintain(Oid relid)
+{
+#if PG_VERSION_NUM >= 170000
+	return pg_class_aclcheck(relid, GetUserId(), ACL_MAINTAIN) == ACLCHECK_OK;
+#else
+	return object_ownercheck(RelationRelationId, relid, GetUserId());
+#endif
+}
+
+/*
+ * Whether the user may VACUUM or ANALYZE the relation, one that other
+ * databases don't share: the database's owner may, too.
+ */
+static inline bool
+compat_may_vacuum(Oid relid)
+{
+	return compat_may_maintain(relid) || object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId());
+}
+
 /*
  * Whether CLUSTER of a partitioned table takes this partition; a warning if
  * not, as the server's version says it.
@@ -32,14 +54,13 @@ static inline bool
 compat_clusters_partition(Oid relid)
 {
 #if PG_VERSION_NUM >= 170000
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_MAINTAIN) == ACLCHECK_OK)
+	if (compat_may_maintain(relid))
 		return true;
 	ereport(WARNING,
 			(errmsg("permission denied to cluster \"%s\", skipping it", get_rel_name(relid))));
 	return false;
 #else
-	return object_ownercheck(RelationRelationId, relid, GetUserId()) ||
-		object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId());
+	return compat_may_vacuum(relid);
 #endif
 }
 

@@ -23,7 +23,7 @@
 
 #include "catalog/node.h"
 #include "columnar/table_options.h"
-#include "compat/acl.h"
+#include "compat/maintains_table.h"
 #include "ddl/utility_call.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
@@ -114,7 +114,7 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 	else if (relid < FirstNormalObjectId ||
 			 (get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
 		return true;
-	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+	if (call->relayed || !compat_may_maintain(relid))
 		return true;
 	if (!lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode))
 		return false;

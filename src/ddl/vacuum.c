@@ -39,7 +39,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/object_scope.h"
-#include "compat/acl.h"
+#include "compat/maintains_table.h"
 #include "ddl/handlers.h"
 #include "objects/object_lock.h"
 #include "remote/connection.h"
@@ -99,7 +99,7 @@ static bool
 is_ours(Oid relid)
 {
 	return OidIsValid(relid) && (metadata_lookup(relid) != NULL || is_shared_matview(relid)) &&
-		object_ownercheck(RelationRelationId, relid, GetUserId());
+		compat_may_vacuum(relid);
 }
 
 /*

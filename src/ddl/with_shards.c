@@ -25,6 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "catalog/object_scope.h"
 #include "ddl/handlers.h"
 #include "ddl/truncate_triggers.h"
 #include "objects/sequence_values.h"
@@ -402,6 +403,16 @@ lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
 	} while (!locked || !equal(distributed, distributed_now) || !equal(local, local_now));
 }
 
+/* Whether a relation other than a distributed table is on all nodes. */
+static bool
+is_shared_relation(Oid relid)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	return !object_is_local(&object);
+}
+
 /*
  * GRANT on named tables and sequences: the shards' RangeVars.  *names are
  * those of the objects that other nodes have as well, or NULL if there are
@@ -421,7 +432,7 @@ grant_shards(GrantStmt *stmt, char **names)
 
 		if (table != NULL)
 			shards = append_shards(shards, table);
-		else if (!sequence_is_of_dist_table(relid))
+		else if (!OidIsValid(relid) || !(sequence_is_of_dist_table(relid) || is_shared_relation(relid)))
 			continue;
 		appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(relid));
 	}

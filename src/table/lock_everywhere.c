@@ -35,6 +35,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/relations.h"
+#include "compat/maintains_table.h"
 #include "compat/sql_function.h"
 #include "lib/run_as.h"
 #include "remote/connection.h"
@@ -248,7 +249,8 @@ lock_others_everywhere(List *relids, LOCKMODE mode)
 
 	foreach_oid(relid, relids)
 	{
-		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) == ACLCHECK_OK)
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) == ACLCHECK_OK ||
+			compat_may_maintain(relid))
 			allowed = lappend_oid(allowed, relid);
 	}
 	(void) lock_everywhere(allowed, mode);

@@ -1,10 +1,15 @@
 """What PostgreSQL 16, 17 and 18 bring that concerns nodes and roles; statements: oracle, version_17, version_18."""
 
+import os
+import subprocess
+
 import psycopg
 import pytest
 
+from harness.gateways import Gateway
+from harness.raw_client import Direct, bearer_login
 from harness.servers import connect as open_connection, fill, rows, value, wait_until
-from pomelo_cluster import find_free_ports
+from pomelo_cluster import find_free_ports, host, pg_config
 
 
 def needs(connection, version):
@@ -26,6 +31,60 @@ def test_role_options(coordinator):
         assert value(coordinator, options) == ["f t f"]
     finally:
         coordinator.execute("DROP ROLE new_group, new_member")
+
+
+def shard_bytes(connection, table):
+    """What the table's shards take on all nodes."""
+    return value(connection, "SELECT sum(result::bigint) FROM run_command_on_shards(%s, "
+                             "$$SELECT pg_relation_size('%%s')$$)", [table])
+
+
+@pytest.mark.parametrize("right", ["maintain", "pg_maintain", "database owner"])
+def test_maintainer(cluster, coordinator, connect, schema, right):
+    """Who may maintain tables, but owns none, does so on all nodes, shards included (17); a database's owner may VACUUM and ANALYZE."""
+    if right != "database owner":
+        needs(coordinator, 17)
+    coordinator.execute(f"SET search_path = {schema}")
+    fill(coordinator, "t", 1000)
+    coordinator.execute(f"""CREATE ROLE keeper LOGIN; GRANT USAGE ON SCHEMA {schema} TO keeper;
+        CREATE TABLE r (a int PRIMARY KEY); SELECT create_reference_table('r'); INSERT INTO r SELECT generate_series(1, 1000);
+        CREATE TABLE p (a int, b int, PRIMARY KEY (a, b)) PARTITION BY RANGE (b); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9);
+        SELECT create_distributed_table('p', 'a'); INSERT INTO p SELECT g, 1 FROM generate_series(1, 1000) g;
+        CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM t""")
+    try:
+        if right == "maintain":
+            coordinator.execute("GRANT MAINTAIN ON t, r, p, p1, m TO keeper")
+        elif right == "pg_maintain":
+            coordinator.execute("GRANT pg_maintain TO keeper")
+        else:
+            for node in cluster.nodes:
+                node.sql("SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres OWNER TO keeper")
+        for node in (cluster.coordinator, cluster.workers[0]):
+            keeper = connect(node, user="keeper")
+            keeper.add_notice_handler(lambda notice: pytest.fail(notice.message_primary))
+            keeper.execute(f"SET search_path = {schema}")
+            keeper.execute("ANALYZE t, r, p, m")
+            assert rows(coordinator, "SELECT relname, reltuples FROM pg_class WHERE oid IN ('t'::regclass, 'r'::regclass, 'p1'::regclass)"
+                                     "ORDER BY 1") == [("p1", 1000), ("r", 1000), ("t", 1000)]
+            coordinator.execute("UPDATE pg_class SET reltuples = -1 WHERE oid IN ('t'::regclass, 'r'::regclass, 'p1'::regclass)")
+            coordinator.execute("DELETE FROM t; DELETE FROM p; DELETE FROM r")
+            keeper.execute("VACUUM (TRUNCATE) t, r, p")
+            assert [shard_bytes(coordinator, name) for name in ("t", "p1")] == [0, 0]
+            if right != "database owner":
+                for statement in ("REINDEX TABLE t", "REINDEX INDEX t_pkey", "REINDEX TABLE CONCURRENTLY t", "REINDEX TABLE p", "CLUSTER t USING t_pkey",
+                                  "CLUSTER p USING p_pkey", "REINDEX TABLE r", "CLUSTER r USING r_pkey", "VACUUM FULL t",
+                                  "REFRESH MATERIALIZED VIEW m", "BEGIN; LOCK TABLE t, r, p IN ACCESS EXCLUSIVE MODE; COMMIT"):
+                    keeper.execute(statement)
+                assert [value(connect(each), f"SELECT count FROM {schema}.m") for each in cluster.nodes] == [0, 0, 0]
+            for statement in ("SELECT FROM t", "ALTER TABLE t ADD c int", "CREATE INDEX ON t (payload)", "TRUNCATE t"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    keeper.execute(statement)
+            coordinator.execute("INSERT INTO t SELECT g, 0 FROM generate_series(1, 1000) g; INSERT INTO r SELECT generate_series(1, 1000);"
+                                "INSERT INTO p SELECT g, 1 FROM generate_series(1, 1000) g; REFRESH MATERIALIZED VIEW m")
+    finally:
+        for node in cluster.nodes:
+            node.sql("SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres OWNER TO postgres")
+        coordinator.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE keeper; CREATE SCHEMA {schema}")
 
 
 def test_transaction_timeout(cluster, coordinator, connect, schema):
@@ -100,3 +159,67 @@ def test_failover_slot(make_cluster):
     with open_connection(standby) as second:
         assert value(second, "SELECT count(*) > 0 FROM pg_logical_slot_get_binary_changes('changes', NULL, NULL, "
                              "'proto_version', '1', 'publication_names', 'p')")
+
+
+def test_createsubscriber(make_cluster):
+    """pg_createsubscriber doesn't make a standby of a node a node; nothing is left of the attempt on the node (17)."""
+    made = make_cluster(workers=1, settings={"wal_level": "logical"})
+    node = made.workers[0]
+    with open_connection(made.coordinator) as connection:
+        needs(connection, 17)
+        fill(connection, "t", 100)
+        standby = made.add_standby(node, find_free_ports(1, node.port + 20))
+        standby.stop()
+        done = host.run_server_program([standby.program("pg_createsubscriber"), "-D", standby.data, "-d", "postgres", "-U", "postgres", "-s", standby.folder,
+                                        "-P", f"host=127.0.0.1 port={node.port} user=postgres dbname=postgres"], capture_output=True)
+        assert done.returncode != 0
+        said = done.stderr + done.stdout
+        assert "could not create subscription" in said and 'distributed or reference table "t" cannot be the target of a subscription' in said
+        for each in made.nodes[:2]:
+            assert each.sql("SELECT pubname FROM pg_publication UNION ALL SELECT slot_name FROM pg_replication_slots WHERE slot_type = 'logical'") == ""
+        connection.execute("UPDATE t SET payload = 1")
+        assert value(connection, "SELECT sum(payload) FROM t") == 100
+
+
+VALIDATOR = """
+#include "postgres.h"
+#undef ENABLE_GSS
+#include "fmgr.h"
+#include "libpq/oauth.h"
+
+PG_MODULE_MAGIC;
+
+static bool
+validate(const ValidatorModuleState *state, const char *token, const char *role, ValidatorModuleResult *result)
+{
+	result->authorized = true;
+	result->authn_id = strncmp(token, "token-of-", 9) == 0 ? pstrdup(token + 9) : NULL;
+	return true;
+}
+
+static const OAuthValidatorCallbacks callbacks = {PG_OAUTH_VALIDATOR_MAGIC, .validate_cb = validate};
+
+const OAuthValidatorCallbacks *
+_PG_oauth_validator_module_init(void)
+{
+	return &callbacks;
+}
+"""
+
+
+def test_oauth(make_cluster):
+    """The token of a gateway's client is checked by the server's validator, as on a direct connection (18)."""
+    node = make_cluster(workers=0).coordinator
+    with open_connection(node) as connection:
+        needs(connection, 18)
+    gateway = Gateway(node)
+    source, library = (os.path.join(node.folder, f"validator.{suffix}") for suffix in ("c", "so"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(VALIDATOR)
+    headers = subprocess.run([pg_config(), "--includedir-server"], capture_output=True, text=True, check=True).stdout.strip()
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers}", source, "-o", library], check=True)
+    node.sql("CREATE ROLE dave LOGIN")
+    node.sql(f"ALTER SYSTEM SET oauth_validator_libraries = '{library}'")
+    gateway.set_rules('host all dave 127.0.0.1/32 oauth issuer="https://example.org" scope="openid"')
+    for where in (Direct(node), gateway):
+        assert [bearer_login(where, "dave", token) for token in ("token-of-dave", "token-of-alice", "another")] == ["", "28000", "28000"]

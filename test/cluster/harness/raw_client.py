@@ -46,6 +46,26 @@ class Direct:
         return socket.create_connection(("127.0.0.1", self.node.port), timeout=20)
 
 
+def bearer_login(where, user, token):
+    """How a login with an OAuth token ends: "" if the server then is ready, or the SQLSTATE of its error."""
+    with where.socket() as sock, sock.makefile("rb") as answers:
+        sock.sendall(packet(196608, "user", user, "database", "postgres"))
+        while True:
+            head = answers.read(5)
+            payload = answers.read(struct.unpack("!I", head[1:])[0] - 4)
+            if head[:1] == b"R" and payload[:4] == struct.pack("!I", 10):
+                assert payload[4:] == b"OAUTHBEARER\0\0"
+                first = b"n,,\1auth=Bearer " + token.encode() + b"\1\1"
+                sock.sendall(message(b"p", b"OAUTHBEARER\0" + struct.pack("!I", len(first)) + first))
+            elif head[:1] == b"R" and payload[:4] == struct.pack("!I", 11):
+                assert b"openid-configuration" in payload       # where to get a token
+                sock.sendall(message(b"p", b"\1"))
+            elif head[:1] == b"E":
+                return error_fields(payload)["C"]
+            elif head[:1] == b"Z":
+                return ""
+
+
 def described_columns(payload):
     found, at = [], 2
     for _ in range(struct.unpack("!H", payload[:2])[0]):

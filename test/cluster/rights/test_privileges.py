@@ -90,6 +90,24 @@ def test_granted_privileges(cluster, coordinator, table, roles, connect, node):
         connection.execute(f"SELECT count(*) FROM {table}")
 
 
+def test_grant_on_tables_and_views_together(cluster, coordinator, table, roles, connect):
+    """One GRANT or REVOKE of a table, a local one and objects that all nodes have reaches all nodes for each."""
+    view, matview = f"{table}_view", f"{table}_matview"
+    coordinator.execute(f"CREATE VIEW {view} AS SELECT * FROM {table}; CREATE MATERIALIZED VIEW {matview} AS SELECT * FROM {table};"
+                        f"CREATE TABLE {table}_local (a int); ALTER VIEW {view} OWNER TO {roles[0]}")
+    named = f"{matview}, {table}, {table}_local, {view}"
+    coordinator.execute(f"GRANT SELECT ON {named} TO {roles[1]}")
+    for node in cluster.nodes:
+        reader = connect(node, user=roles[1])
+        assert [value(reader, f"SELECT count(*) FROM {relation}") for relation in (table, view, matview)] == [100, 100, 100]
+    coordinator.execute(f"REVOKE SELECT ON {named} FROM {roles[1]}")
+    for node in cluster.nodes:
+        reader = connect(node, user=roles[1])
+        for relation in (table, view, matview):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                reader.execute(f"SELECT count(*) FROM {relation}")
+
+
 VIEW_WRITES = [
     "INSERT INTO {v} VALUES (1001, '{bob}', 'new')",
     "INSERT INTO {v} VALUES (1, '{bob}', 'new') ON CONFLICT (id) DO UPDATE SET v = excluded.v",
