@@ -69,7 +69,8 @@ check-deb:
 check-image:
 	@tools/check-image
 
-# Clusters are taken to the next major version of PostgreSQL by pg_upgrade.
+# Clusters of the release before are taken to this one under load, and to the next
+# major version of PostgreSQL by pg_upgrade.
 check-upgrade:
 	@tools/check-upgrade
 
@@ -96,7 +97,7 @@ help:
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
 	@echo 'make deb        Debian packages, in build/deb; make check-deb installs and removes them in a Debian system made for that'
-	@echo 'make check-image  the steps of packaging/Dockerfile there; make check-upgrade: pg_upgrade of clusters from 15 to 17 and 17 to 18'
+	@echo 'make check-image  the steps of packaging/Dockerfile there; make check-upgrade: clusters of the release before, and pg_upgrade from 15 to 17 and 17 to 18'
 	@echo 'make docs       the manual as a web site, build/docs/site'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'

@@ -14,7 +14,7 @@ import pytest
 from harness import bank, servers
 from harness.server_trees import ROOT, default_version, later_tree, later_version
 from harness.servers import rows, value, wait_until
-from pomelo_cluster import ClusterError
+from pomelo_cluster import ClusterError, host
 
 SCRIPT = """
     CREATE FUNCTION pg_catalog.citus_added() RETURNS int LANGUAGE sql AS 'SELECT 7';
@@ -72,9 +72,16 @@ def earlier_versions():
     return sorted({name.group(1) for name in names if name})
 
 
+def transfer(connection, chance):
+    """Moves money between two accounts."""
+    source, target = chance.sample(range(1, bank.ACCOUNTS + 1), 2)
+    connection.execute("UPDATE account SET balance = balance - 1, last = last + 1 WHERE id = %s", [source])
+    connection.execute("UPDATE account SET balance = balance + 1 WHERE id = %s", [target])
+
+
 @contextmanager
-def load(made):
-    """Transfers between accounts from all nodes; yields what clients saw of errors, by SQLSTATE, and a function that waits for more commits."""
+def load(made, transaction=transfer):
+    """Transactions from all nodes; yields what clients saw of errors, by SQLSTATE, and a function that waits for more commits."""
     errors, commits, stop = {}, [0] * len(made.nodes), threading.Event()
 
     def client(place, node):
@@ -84,9 +91,7 @@ def load(made):
                 if connection is None or connection.closed:
                     connection = psycopg.connect(node.dsn, autocommit=True, connect_timeout=30)
                 with connection.transaction():
-                    source, target = chance.sample(range(1, bank.ACCOUNTS + 1), 2)
-                    connection.execute("UPDATE account SET balance = balance - 1, last = last + 1 WHERE id = %s", [source])
-                    connection.execute("UPDATE account SET balance = balance + 1 WHERE id = %s", [target])
+                    transaction(connection, chance)
                 commits[place] += 1
             except psycopg.Error as error:
                 errors.setdefault(error.sqlstate or "connection", str(error))
@@ -138,6 +143,84 @@ def test_node_by_node(make_cluster, trees):
     with servers.connect(made.coordinator) as connection:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="no update path"):
             connection.execute(f"ALTER EXTENSION citus UPDATE TO '{old}'")
+
+
+# pgbench's tables at scale 10, of fewer accounts.
+TPCB = """
+    CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL DEFAULT 0, filler text DEFAULT repeat('x', 84));
+    CREATE TABLE tellers (id int PRIMARY KEY, balance int NOT NULL DEFAULT 0);
+    CREATE TABLE branches (id int PRIMARY KEY, balance int NOT NULL DEFAULT 0);
+    CREATE TABLE history (account int, teller int, branch int, delta int, at timestamptz DEFAULT now());
+    SELECT create_distributed_table('accounts', 'id', shard_count => 8), create_distributed_table('tellers', 'id', colocate_with => 'accounts'),
+        create_distributed_table('branches', 'id', colocate_with => 'accounts'), create_distributed_table('history', 'account', colocate_with => 'accounts');
+    INSERT INTO accounts (id) SELECT generate_series(1, 10000);
+    INSERT INTO tellers (id) SELECT generate_series(1, 100);
+    INSERT INTO branches (id) SELECT generate_series(1, 10);
+"""
+
+# Each transaction adds the same amount to all of these.
+SUMS = """
+    SELECT (SELECT sum(balance) FROM accounts), (SELECT sum(balance) FROM tellers), (SELECT sum(balance) FROM branches),
+        (SELECT sum(delta) FROM history), (SELECT count(*) FROM history)
+"""
+
+
+def tpcb(connection, chance):
+    """pgbench's transaction: each table by a key of its own, so mostly on several nodes."""
+    account, teller, branch, delta = (chance.randint(*limits) for limits in ((1, 10000), (1, 100), (1, 10), (-5000, 5000)))
+    connection.execute("UPDATE accounts SET balance = balance + %s WHERE id = %s", [delta, account])
+    connection.execute("SELECT balance FROM accounts WHERE id = %s", [account])
+    connection.execute("UPDATE tellers SET balance = balance + %s WHERE id = %s", [delta, teller])
+    connection.execute("UPDATE branches SET balance = balance + %s WHERE id = %s", [delta, branch])
+    connection.execute("INSERT INTO history VALUES (%s, %s, %s, %s)", [account, teller, branch, delta])
+
+
+def check_sums(made):
+    """All nodes tell the same sums of all tables; returns how many transactions there were."""
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SELECT recover_prepared_transactions()")
+    answers = []
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            answers += rows(connection, SUMS)
+    assert len(set(answers)) == 1 and len(set(answers[0][:4])) == 1, answers
+    return answers[0][4]
+
+
+@pytest.mark.skipif("POMELO_PREVIOUS_SERVER" not in os.environ,
+                    reason="POMELO_PREVIOUS_SERVER, the programs of a server with the previous release, is not set")
+def test_previous_release(make_cluster, trees, monkeypatch):
+    """Under TPC-B the nodes of a cluster of the previous release get this checkout's library, one of them goes back once, and then all are updated."""
+    with monkeypatch.context() as patch:
+        patch.setenv("PG_CONFIG", os.path.join(os.environ["POMELO_PREVIOUS_SERVER"], "pg_config"))
+        made = make_cluster()
+    previous, old = made.coordinator.bindir, made.coordinator.sql(VERSION)
+    if old == default_version():    # as before the first change of SQL objects
+        bindir, new = trees(), later_version()
+    else:
+        bindir, new = host.bin_dir(host.pg_config()), default_version()
+    with servers.connect(made.coordinator) as connection:
+        connection.execute(TPCB)
+    with load(made, tpcb) as (errors, wait_for_commits):
+        wait_for_commits()
+        for node in reversed(made.nodes):
+            move_to(node, bindir)
+            wait_for_commits()
+            if node is made.workers[-1]:
+                move_to(node, previous)
+                assert node.sql("SHOW citus.library_version") == old
+                wait_for_commits()
+                move_to(node, bindir)
+                wait_for_commits()
+        assert [node.sql("SHOW citus.library_version") for node in made.nodes] == [new] * 3
+        made.workers[0].sql("ALTER EXTENSION citus UPDATE")
+        assert [node.sql(VERSION) for node in made.nodes] == [new] * 3
+        wait_for_commits()
+    assert not [state for state in errors if not RETRYABLE.fullmatch(state)], errors
+    transactions = check_sums(made)
+    print(f"{old} to {new}: {transactions} transactions; errors that clients repeated a transaction upon: {sorted(errors)}")
+    assert transactions >= 12
 
 
 def test_older_library(make_cluster, trees):
