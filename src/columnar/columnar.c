@@ -20,6 +20,7 @@
 #include "columnar/stripe_writer.h"
 #include "columnar/table_build.h"
 #include "columnar/table_modify.h"
+#include "columnar/table_sample.h"
 #include "columnar/table_scan.h"
 #include "compat/sql_function.h"
 #include "compat/table_am.h"
@@ -141,6 +142,7 @@ columnar_init(void)
 	columnar_routine.scan_getnextslot_tidrange = NULL;
 	compat_no_bitmap_scans(&columnar_routine);
 	table_scan_set(&columnar_routine);
+	table_sample_set(&columnar_routine);
 	table_modify_set(&columnar_routine);
 	table_build_set(&columnar_routine);
 	columnar_options_init();

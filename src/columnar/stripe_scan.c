@@ -58,17 +58,28 @@ leave_stripe(StripeScan *scan)
 	scan->loaded = false;
 }
 
+void
+stripe_scan_enter(StripeScan *scan, int stripe)
+{
+	MemoryContext old;
+
+	if (scan->stripe == stripe)
+		return;
+	leave_stripe(scan);
+	old = MemoryContextSwitchTo(scan->context);
+	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[stripe], scan->tupdesc, scan->arena);
+	row_marks_read(&scan->store, &scan->stripes[stripe], scan->snapshot, &scan->marks);
+	MemoryContextSwitchTo(old);
+	scan->stripe = stripe;
+}
+
 /* Opens the stripe with a chunk group, if another one is open. */
 static void
 enter_stripe_of_group(StripeScan *scan, int group)
 {
-	MemoryContext old;
 	int			low = 0;
 	int			high = scan->nstripes - 1;
 
-	if (scan->stripe >= 0 && group >= scan->first_group[scan->stripe] && group < scan->first_group[scan->stripe + 1])
-		return;
-	leave_stripe(scan);
 	while (low < high)
 	{
 		int			middle = (low + high + 1) / 2;
@@ -78,11 +89,7 @@ enter_stripe_of_group(StripeScan *scan, int group)
 		else
 			high = middle - 1;
 	}
-	old = MemoryContextSwitchTo(scan->context);
-	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[low], scan->tupdesc, scan->arena);
-	row_marks_read(&scan->store, &scan->stripes[low], scan->snapshot, &scan->marks);
-	MemoryContextSwitchTo(old);
-	scan->stripe = low;
+	stripe_scan_enter(scan, low);
 }
 
 void

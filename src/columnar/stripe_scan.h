@@ -80,6 +80,9 @@ extern bool stripe_scan_next(StripeScan *scan, ScanDirection direction);
  */
 extern bool stripe_scan_next_group(StripeScan *scan);
 
+/* Opens a stripe, unless it is open. */
+extern void stripe_scan_enter(StripeScan *scan, int stripe);
+
 /* Goes to a chunk group, all of whose columns are loaded; its rows follow. */
 extern void stripe_scan_goto_group(StripeScan *scan, int group);
 

@@ -10,8 +10,11 @@
  */
 #include "postgres.h"
 
+#include "access/heaptoast.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/snapmgr.h"
 
@@ -118,13 +121,6 @@ lock_for_change(StripeRow *row, CommandId cid, Snapshot crosscheck, bool wait, T
 	Relation	table = row->store.table;
 	TM_Result	result;
 
-	if (columnar_is_published(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot change rows of stripes of columnar table \"%s\" while it is published",
-						RelationGetRelationName(table)),
-				 errdetail("Logical replication sends changes of rows only that were inserted one by one."),
-				 errhint("Drop the publication, or set the table's access method to heap.")));
 	result = lock_stripe_row(row, cid, LockTupleExclusive, wait ? LockWaitBlock : LockWaitSkip, failure);
 	if (result == TM_Ok && crosscheck != InvalidSnapshot && !stripe_row_is_visible(table, &row->ctid, crosscheck))
 	{
@@ -136,6 +132,75 @@ lock_for_change(StripeRow *row, CommandId cid, Snapshot crosscheck, bool wait, T
 	if (result == TM_Ok)
 		CheckForSerializableConflictIn(table, &row->ctid, ItemPointerGetBlockNumberNoCheck(&row->ctid));
 	return result == TM_WouldBlock ? TM_BeingModified : result;
+}
+
+/* The row as a heap's tuple; only columns of the key, if it isn't NULL. */
+static HeapTuple
+copy_identity(StripeRow *row, Bitmapset *key)
+{
+	Relation	table = row->store.table;
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	HeapTuple	tuple;
+
+	stripe_fetch_row(&row->store, &row->stripe, &row->ctid, slot);
+	if (key == NULL)
+		tuple = ExecCopySlotHeapTuple(slot);
+	else
+	{
+		slot_getallattrs(slot);
+		for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+			slot->tts_isnull[i] = slot->tts_isnull[i] ||
+				!bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, key);
+		tuple = heap_form_tuple(RelationGetDescr(table), slot->tts_values, slot->tts_isnull);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return tuple;
+}
+
+/* Hides a row of the row-wise part from this transaction, too. */
+static void
+hide_heap_row(Relation table, ItemPointer ctid)
+{
+	Buffer		buffer = ReadBuffer(table, ItemPointerGetBlockNumber(ctid));
+	Page		page;
+	HeapTupleHeader header;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, ItemPointerGetOffsetNumber(ctid)));
+	header->t_infomask |= HEAP_XMIN_INVALID;
+	MarkBufferDirtyHint(buffer, true);
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Lets logical decoding see that a row of a published table is deleted: what
+ * subscribers need to find the row becomes a row of the row-wise part, unseen
+ * by decoding, and is deleted.  No other transaction ever sees both, and this
+ * one finds the inserter failed.
+ */
+static void
+publish_delete(StripeRow *row, CommandId cid)
+{
+	Relation	table = row->store.table;
+	bool		full = table->rd_rel->relreplident == REPLICA_IDENTITY_FULL;
+	Bitmapset  *key = full ? NULL : RelationGetIdentityKeyBitmap(table);
+	HeapTuple	tuple;
+	TM_FailureData failure;
+
+	if (!full && key == NULL)
+		return;
+	tuple = copy_identity(row, key);
+	heap_insert(table, tuple, cid, HEAP_INSERT_NO_LOGICAL, NULL);
+	/* Values that were toasted are deleted by a later command only. */
+	if (tuple->t_len > TOAST_TUPLE_THRESHOLD)
+		CommandCounterIncrement();
+	if (heap_delete(table, &tuple->t_self, cid + 1, InvalidSnapshot, false, &failure, false) != TM_Ok)
+		elog(ERROR, "could not publish that a row of columnar table \"%s\" is deleted",
+			 RelationGetRelationName(table));
+	hide_heap_row(table, &tuple->t_self);
+	heap_freetuple(tuple);
+	bms_free(key);
 }
 
 bool		columnar_deletes_move = false;
@@ -156,6 +221,8 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 	if (result == TM_Ok)
 	{
 		ItemPointerSetMovedPartitions(&moved);
+		if (columnar_is_published(table))
+			publish_delete(&row, cid);
 		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head,
 					  changing_partition || columnar_deletes_move ? &moved : NULL, cid);
 		pgstat_count_heap_delete(table);
@@ -181,6 +248,8 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 	result = lock_for_change(&row, cid, crosscheck, wait, failure);
 	if (result == TM_Ok)
 	{
+		if (columnar_is_published(table))
+			publish_delete(&row, cid);
 		GetHeapamTableAmRoutine()->tuple_insert(table, slot, cid, 0, NULL);
 		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head, &slot->tts_tid, cid);
 		pgstat_count_heap_delete(table);

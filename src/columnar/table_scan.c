@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
-#include "common/pg_prng.h"
 #include "utils/snapmgr.h"
 
 #include "columnar/stripe_fetch.h"
@@ -21,57 +20,12 @@
 #include "columnar/table_scan.h"
 #include "compat/table_am.h"
 
-/* ANALYZE reads rows of at most so many chunk groups, and so many rows. */
-#define ANALYZE_GROUPS 48
-#define ANALYZE_ROWS 150000
-
 /* The shared state of a parallel scan. */
 typedef struct ColumnarParallelScan
 {
 	ParallelBlockTableScanDescData heap;	/* must be first */
 	pg_atomic_uint64 next_group;
 } ColumnarParallelScan;
-
-typedef enum ColumnarScanPart
-{
-	SCAN_STRIPES,
-	SCAN_ROW_WISE
-} ColumnarScanPart;
-
-/*
- * What ANALYZE gets next.  With the first block it gets the rows of the
- * stripes, too: BEGIN, FIRST_BLOCK, STRIPES, BETWEEN_BLOCKS; then OTHER_BLOCK
- * and BETWEEN_BLOCKS in turn.
- */
-typedef enum AnalyzePhase
-{
-	ANALYZE_BEGIN,
-	ANALYZE_FIRST_BLOCK,
-	ANALYZE_STRIPES,
-	ANALYZE_BETWEEN_BLOCKS,
-	ANALYZE_OTHER_BLOCK
-} AnalyzePhase;
-
-typedef struct ColumnarScan
-{
-	TableScanDescData base;		/* must be first */
-	TableScanDesc heap;			/* the scan of the row-wise part */
-	MemoryContext context;		/* the scan's own */
-	StripeScan *stripes;		/* NULL: not begun */
-	ColumnarScanPart part;
-	const ColumnarProjection *projection;	/* NULL: all columns */
-	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
-	int		   *column_numbers; /* the projection's, from 0 */
-	int			ncolumns;
-	uint32		next_selected;	/* of the rows that the stripes' scan
-								 * selected */
-
-	AnalyzePhase analyze_phase;
-	int			analyze_group;	/* the next one */
-	int			analyze_group_step;
-	uint32		analyze_row_step;
-	double		analyze_left;	/* rows not counted yet */
-} ColumnarScan;
 
 static TableScanDesc
 columnar_scan_begin(Relation table, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
@@ -118,6 +72,7 @@ columnar_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_para
 		stripe_scan_rewind(scan->stripes);
 	scan->part = SCAN_STRIPES;
 	scan->next_selected = 0;
+	scan->sample_next = 0;
 	GetHeapamTableAmRoutine()->scan_rescan(scan->heap, NULL, set_params, allow_strat, allow_sync, allow_pagemode);
 }
 
@@ -138,8 +93,8 @@ snapshot_for_stripes(ColumnarScan *scan)
 	return ActiveSnapshotSet() ? GetActiveSnapshot() : SnapshotSelf;
 }
 
-static void
-begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
+void
+table_scan_begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 {
 	MemoryContext old;
 
@@ -175,7 +130,7 @@ columnar_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTab
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 	const TableAmRoutine *heap = GetHeapamTableAmRoutine();
 
-	begin_stripes(scan, slot->tts_tupleDescriptor);
+	table_scan_begin_stripes(scan, slot->tts_tupleDescriptor);
 	if (!ScanDirectionIsBackward(direction))
 	{
 		if (scan->part == SCAN_STRIPES)
@@ -270,7 +225,7 @@ begin_values(ColumnarScan *scan, TupleTableSlot *slot)
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
-	begin_stripes(scan, slot->tts_tupleDescriptor);
+	table_scan_begin_stripes(scan, slot->tts_tupleDescriptor);
 }
 
 StripeScan *
@@ -381,111 +336,6 @@ columnar_tuple_get_latest_tid(TableScanDesc sscan, ItemPointer ctid)
 	heap_get_latest_tid(sscan, ctid);
 }
 
-/*
- * Chooses the chunk groups of which ANALYZE gets rows: the first at random,
- * the others at equal distances.
- */
-static void
-choose_groups_to_analyze(ColumnarScan *scan)
-{
-	StripeScan *stripes;
-	double		rows = 0;
-
-	begin_stripes(scan, RelationGetDescr(scan->base.rs_rd));
-	stripes = scan->stripes;
-	for (int i = 0; i < stripes->nstripes; i++)
-		rows += (double) stripes->stripes[i].record.nrows;
-	scan->analyze_left = rows;
-	scan->analyze_group_step = Max(stripes->ngroups / ANALYZE_GROUPS, 1);
-	scan->analyze_group = (int) pg_prng_uint64_range(&pg_global_prng_state, 0, scan->analyze_group_step - 1);
-	scan->analyze_row_step = (uint32) Max(rows / scan->analyze_group_step / ANALYZE_ROWS, 1);
-}
-
-/*
- * The next row of a chosen group.  All rows of the stripes are counted with
- * the first one.
- */
-static bool
-next_analyzed_row(ColumnarScan *scan, double *liverows, TupleTableSlot *slot)
-{
-	StripeScan *stripes = scan->stripes;
-
-	for (;;)
-	{
-		if (stripes->loaded)
-		{
-			int64		end = (int64) stripes->reader->group_start + stripes->reader->group_rows;
-
-			stripes->row += (int64) pg_prng_uint64_range(&pg_global_prng_state, 1, 2 * scan->analyze_row_step - 1);
-			if (stripes->row < end)
-			{
-				if (stripe_scan_row_is_marked(stripes))
-					continue;
-				stripe_reader_store_tuple(stripes->reader, (uint32) stripes->row, slot);
-				*liverows += scan->analyze_left;
-				scan->analyze_left = 0;
-				return true;
-			}
-		}
-		if (scan->analyze_group >= stripes->ngroups)
-			return false;
-		stripe_scan_goto_group(stripes, scan->analyze_group);
-		scan->analyze_group += scan->analyze_group_step;
-	}
-}
-
-static bool
-columnar_scan_analyze_next_block(TableScanDesc sscan, ANALYZE_BLOCK_PARAMS)
-{
-	ColumnarScan *scan = (ColumnarScan *) sscan;
-
-	if (scan->analyze_phase == ANALYZE_BEGIN)
-	{
-		choose_groups_to_analyze(scan);
-		scan->analyze_phase = ANALYZE_FIRST_BLOCK;
-	}
-	else
-		scan->analyze_phase = ANALYZE_OTHER_BLOCK;
-	return GetHeapamTableAmRoutine()->scan_analyze_next_block(scan->heap, ANALYZE_BLOCK_ARGS);
-}
-
-static bool
-columnar_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *liverows, double *deadrows,
-								 TupleTableSlot *slot)
-{
-	ColumnarScan *scan = (ColumnarScan *) sscan;
-
-	if (scan->analyze_phase == ANALYZE_FIRST_BLOCK || scan->analyze_phase == ANALYZE_OTHER_BLOCK)
-	{
-		if (GetHeapamTableAmRoutine()->scan_analyze_next_tuple(scan->heap, oldest_xmin, liverows, deadrows, slot))
-			return true;
-		scan->analyze_phase = scan->analyze_phase == ANALYZE_FIRST_BLOCK ? ANALYZE_STRIPES : ANALYZE_BETWEEN_BLOCKS;
-	}
-	if (scan->analyze_phase == ANALYZE_STRIPES)
-	{
-		if (next_analyzed_row(scan, liverows, slot))
-			return true;
-		scan->analyze_phase = ANALYZE_BETWEEN_BLOCKS;
-	}
-	return false;
-}
-
-/* TABLESAMPLE chooses by block, which rows of stripes are not in. */
-static bool
-columnar_scan_sample_next_block(TableScanDesc sscan, struct SampleScanState *state)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("TABLESAMPLE is not supported for columnar table \"%s\"", RelationGetRelationName(sscan->rs_rd)),
-			 errhint("Use WHERE random() < fraction.")));
-}
-
-static bool
-columnar_scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, TupleTableSlot *slot)
-{
-	return false;
-}
-
 void
 table_scan_set(TableAmRoutine *routine)
 {
@@ -498,8 +348,4 @@ table_scan_set(TableAmRoutine *routine)
 	routine->parallelscan_reinitialize = columnar_parallelscan_reinitialize;
 	routine->tuple_tid_valid = columnar_tuple_tid_valid;
 	routine->tuple_get_latest_tid = columnar_tuple_get_latest_tid;
-	routine->scan_analyze_next_block = columnar_scan_analyze_next_block;
-	routine->scan_analyze_next_tuple = columnar_scan_analyze_next_tuple;
-	routine->scan_sample_next_block = columnar_scan_sample_next_block;
-	routine->scan_sample_next_tuple = columnar_scan_sample_next_tuple;
 }

@@ -788,12 +788,14 @@ def test_rate_limit(bank_cluster):
     check_clean(bank_cluster)
 
 
-def test_no_key(bank_cluster):
+@pytest.mark.parametrize("method", ["heap", "columnar"])
+def test_no_key(bank_cluster, method):
     """A table without any key is written while it moves: updates and deletes arrive."""
     with servers.connect(bank_cluster.coordinator) as connection:
-        connection.execute("CREATE TABLE loose (id int, n int)")
+        connection.execute(f"CREATE TABLE loose (id int, n int) USING {method}")
         connection.execute("SELECT create_distributed_table('loose', 'id', shard_count => 2, colocate_with => 'none')")
         connection.execute("INSERT INTO loose SELECT g, 0 FROM generate_series(1, 200) g")
+        connection.execute("VACUUM FULL loose")
         changed = []
 
         def change(writer):

@@ -332,18 +332,20 @@ WRITES = """
     INSERT INTO loose SELECT g, 2 FROM generate_series(1, 50) g"""
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count, method", [(1, "heap"), (2, "heap"), (1, "columnar"), (2, "columnar")])
 @pytest.mark.parametrize("loose", ["UPDATE loose SET n = n + 1 WHERE id < 20; DELETE FROM loose WHERE id = 9", "SELECT"])
-def test_written_meanwhile(accounts, loose, count):
+def test_written_meanwhile(accounts, loose, count, method):
     """Writers don't wait while rows are copied, here and to another node; what they do is copied as well.
 
-    One shard is split into three, or two are merged.
+    One shard is split into three, or two are merged. Rows of columnar tables are in stripes before.
     """
     with servers.connect(accounts.coordinator) as connection, servers.connect(accounts.nodes[1], user=MOVER) as changer:
-        connection.execute("CREATE TABLE keyed (id int, k int, t text, PRIMARY KEY (id, k)); CREATE TABLE loose (id int, n int)")
+        connection.execute(f"""CREATE TABLE keyed (id int, k int, t text, PRIMARY KEY (id, k)) USING {method};
+            CREATE TABLE loose (id int, n int) USING {method}""")
         connection.execute("SELECT create_distributed_table('keyed', 'id', shard_count => %s, colocate_with => 'none')", [count])
         connection.execute("SELECT create_distributed_table('loose', 'id', colocate_with => 'keyed')")
         connection.execute("INSERT INTO keyed SELECT g, 1, 'x' FROM generate_series(1, 200) g; INSERT INTO loose SELECT id, k FROM keyed")
+        connection.execute("VACUUM FULL keyed, loose")
         nodes = [nodeid for nodeid, in rows(connection, "SELECT nodeid FROM pg_dist_node ORDER BY 1")]
         shard, *others = shards(connection, "keyed")
         for other in others:

@@ -171,9 +171,11 @@ CHANGES = """
     INSERT INTO plain (id, v, t) SELECT -g, g, repeat('again', 1000) FROM generate_series(7, 70, 7) g WHERE g % 5 <> 0"""
 
 
-def test_concurrently(cluster, connect, schema, plain):
+@pytest.mark.parametrize("method", ["heap", "columnar"])
+def test_concurrently(cluster, connect, schema, plain, method):
     """A table is distributed while it is read and written: each change is there once, and no statement fails or waits long."""
     table = f"{schema}.plain"
+    plain.execute(f"ALTER TABLE plain SET ACCESS METHOD {method}")
     standing = Stopped(cluster.nodes[1], "online-rows-copied",
                        f"SELECT create_distributed_table_concurrently('{table}', 'id', colocate_with => 'none', shard_count => 6)")
     plain.execute("SET lock_timeout = '20s'")

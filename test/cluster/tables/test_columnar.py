@@ -205,17 +205,40 @@ def test_row_of_a_stripe_moves_to_another_shard(schema, coordinator, connect, cl
 
 
 def test_publication(columnar, schema, coordinator):
-    """Subscribers miss no row: what is inserted goes to the row-wise part, and rows of stripes can't change."""
+    """Subscribers get what a heap's get, but an update of a stripe's row as a delete and an insert; the writer sees no more rows."""
+    def decoded():
+        found = rows(coordinator, f"SELECT data FROM pg_logical_slot_get_changes('{schema}', NULL, NULL, 'skip-empty-xacts', '1')")
+        return [data.partition(": ")[2] for data, in found if data.startswith("table")]
+
     coordinator.execute(f"CREATE PUBLICATION {schema} FOR TABLE {columnar}")
     try:
+        coordinator.execute(f"SELECT pg_create_logical_replication_slot('{schema}', 'test_decoding')")
         coordinator.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10000, 19999) i")
         assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a >= 10000 AND ctid < '(2147483648,0)'") == 10000
-        coordinator.execute(f"UPDATE {columnar} SET v = 1 WHERE a = 10000")
-        for statement in (f"UPDATE {columnar} SET v = 1 WHERE a = 2000", f"DELETE FROM {columnar} WHERE a = 2000"):
-            with pytest.raises(psycopg.errors.FeatureNotSupported, match="while it is published"):
-                coordinator.execute(statement)
+        assert len(decoded()) == 10000
+        with coordinator.transaction():
+            coordinator.execute(f"UPDATE {columnar} SET v = 1 WHERE a = 2000")
+            coordinator.execute(f"DELETE FROM {columnar} WHERE a = 2001")
+            assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a BETWEEN 2000 AND 2002") == 2
+            coordinator.execute(f"SAVEPOINT s; DELETE FROM {columnar} WHERE a < 2000; ROLLBACK TO s; UPDATE {columnar} SET v = 2 WHERE a = 2000")
+            assert value(coordinator, f"SELECT count(*) FROM {columnar}") == ROWS + 10000 - 1
+        assert decoded() == [
+            "DELETE: a[integer]:2000", "INSERT: a[integer]:2000 v[integer]:1", "DELETE: a[integer]:2001",
+            "UPDATE: a[integer]:2000 v[integer]:2"]
+        coordinator.execute(f"ALTER TABLE {columnar} ADD t text; ALTER TABLE {columnar} REPLICA IDENTITY FULL")
+        coordinator.execute(f"UPDATE {columnar} SET t = (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 500) i) WHERE a < 2")
+        coordinator.execute(f"VACUUM FULL {columnar}")
+        decoded()
+        with coordinator.transaction():
+            coordinator.execute(f"DELETE FROM {columnar} WHERE a < 3")
+            assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a < 4") == 1
+        assert sorted(len(text) for text in decoded()) == [33, 16044]
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            coordinator.execute(f"ALTER TABLE {columnar} REPLICA IDENTITY NOTHING; DELETE FROM {columnar}")
+        assert value(coordinator, f"SELECT count(*) FROM {columnar}") == ROWS + 10000 - 3
     finally:
         coordinator.execute(f"DROP PUBLICATION {schema}")
+        coordinator.execute(f"SELECT pg_drop_replication_slot('{schema}')")
 
 
 COLUMNS = ("a bigint, b text, c numeric(12,3), d date, e bool, f float8, g bigint, h int[], i varchar(10), j timestamp")

@@ -17,7 +17,9 @@ from .source import SourceMissing, full_version, isolation_folder, regression_fo
 
 BASE_PORT = 20900
 LISTS = Path(__file__).parent.parent
-MODES = ["hash", "last", "reference"]
+COLUMNAR = "columnar"
+LISTED = ["hash", "last", "reference"]
+MODES = [*LISTED, COLUMNAR]         # the last one has a list of its own
 HEAD = "# Differences from a plain server that are known, each below its reason. Made with the scripts of PostgreSQL {}; README.md explains the lines."
 SAMPLE = 15                 # scripts that `make check` takes for each mode
 # A writer of a reference table waits for a prepared transaction that wrote it, which its own session would have to end.
@@ -30,12 +32,15 @@ def main():
     args = parser().parse_args()
     unwind_when_terminated()
     modes = ISOLATION_MODES if args.isolation else MODES
-    name = "isolation" if args.isolation else "expected"
-    expected = Expected(LISTS / f"{name}.{full_version().partition('.')[0]}.txt", modes)
+    lists = {name: Expected(LISTS / f"{name}.{full_version().partition('.')[0]}.txt", names)
+             for name, names in (("isolation", ISOLATION_MODES), ("expected", LISTED), (COLUMNAR, [COLUMNAR]))}
+    used = {mode: lists["isolation" if args.isolation else COLUMNAR if mode == COLUMNAR else "expected"] for mode in args.tables or modes}
+    version = next(iter(used.values())).version
     try:
-        folder = regression_folder(args.source, None if args.update else expected.version, args.update)
+        folder = regression_folder(args.source, None if args.update else version, args.update)
         passed, failures = 0, []
         for mode in args.tables or sorted(part_of(dict.fromkeys(modes, 1)), key=modes.index):
+            expected = used[mode]
             if args.isolation:
                 specs = isolation_folder(folder)
                 good, bad = run_isolation(mode, specs, isolation_specs(specs, args.tests), expected, args)
@@ -49,7 +54,7 @@ def main():
     except ClusterError as error:
         print(f"postgres: {error}", file=sys.stderr)
         return 2
-    if args.update:
+    for expected in set(used.values()) if args.update else ():
         expected.head = expected.head or [HEAD.format(full_version())]
         expected.write()
     print_failures(failures)

@@ -13,7 +13,11 @@ KINDS = {
     "last": (HASH, "DESC"),             # by the last column that can be
     "single": ("create_distributed_table(made.objid, NULL, colocate_with => other)", "ASC"),   # colocated, as in a tenant's schema
     "reference": ("create_reference_table(made.objid)", "ASC"),
+    "columnar": None,                   # local columnar tables
 }
+
+# Rows go to stripes as early as they can.
+COLUMNAR_SETTINGS = {"default_table_access_method": "columnar", "columnar.row_wise_limit": "0"}
 
 # What distributed tables don't have: a table that is to have it stays local.
 LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
@@ -61,7 +65,7 @@ CREATE EVENT TRIGGER regression_trigger ON ddl_command_end
 
 
 def set_up(cluster, initiator, database, kind):
-    """Make the database on all nodes; kind: one of KINDS. The event trigger fires on the initiator alone."""
+    """Make the database on all nodes; kind: one of KINDS. The event trigger and settings are the initiator's alone."""
     for node in cluster.nodes:
         node.sql(f"CREATE DATABASE {database} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
         node.sql("CREATE EXTENSION citus", dbname=database)
@@ -69,6 +73,10 @@ def set_up(cluster, initiator, database, kind):
     first.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {first.port})", dbname=database)
     for node in others:
         first.sql(f"SELECT citus_add_node('127.0.0.1', {node.port})", dbname=database)
+    if KINDS[kind] is None:
+        for name, value in COLUMNAR_SETTINGS.items():
+            initiator.sql(f"SET citus.enable_ddl_propagation = off; ALTER DATABASE {database} SET {name} = {value}", dbname=database)
+        return
     how, order = KINDS[kind]
     initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(how=how, order=order), dbname=database)
 

@@ -85,7 +85,19 @@ CREATE INDEX CONCURRENTLY ON t (c);
 DROP INDEX t_c_idx;
 CREATE INDEX ON t USING brin (a);
 CREATE INDEX ON t USING gin ((ARRAY[a]));
-SELECT count(*) FROM t TABLESAMPLE system (10);
+-- samples: all rows or none; every row is in one of two complementary ones; by the same seed, the same rows
+SELECT count(*) = (SELECT count(*) FROM t) FROM t TABLESAMPLE system (100);
+SELECT count(*) = (SELECT count(*) FROM t), count(DISTINCT ctid) = count(*) FROM t TABLESAMPLE bernoulli (100);
+SELECT count(*) FROM t TABLESAMPLE system (0);
+SELECT count(*) BETWEEN 1000 AND 20000 FROM t TABLESAMPLE system (50) REPEATABLE (7);
+SELECT count(*) BETWEEN 800 AND 3500 FROM t TABLESAMPLE bernoulli (10) REPEATABLE (7);
+SELECT count(*) FROM (SELECT a FROM t TABLESAMPLE bernoulli (10) REPEATABLE (7) EXCEPT ALL
+	SELECT a FROM t TABLESAMPLE bernoulli (10) REPEATABLE (7)) x;
+BEGIN;
+DELETE FROM t WHERE a % 2 = 0;
+SELECT count(*) = (SELECT count(*) FROM t), bool_and(a % 2 = 1) FROM t TABLESAMPLE system (100);
+ROLLBACK;
+SELECT count(*), count(s) = count(*) FROM (VALUES (1), (2)) v (n), LATERAL (SELECT s FROM t s TABLESAMPLE bernoulli (100) WHERE s.a = v.n) x;
 CLUSTER t USING t_pkey;
 
 -- the scan node: columns that are read, chunk groups that are skipped
