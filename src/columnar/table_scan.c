@@ -84,12 +84,21 @@ table_scan_shared_groups(TableScanDesc scan)
 	return parallel != NULL ? &parallel->next_group : NULL;
 }
 
-/* ANALYZE's scans have no snapshot. */
+/*
+ * ANALYZE's scans have no snapshot.  Of a dead stripe, chunks may be missing.
+ */
 static Snapshot
 snapshot_for_stripes(ColumnarScan *scan)
 {
-	if (scan->base.rs_snapshot != NULL)
-		return scan->base.rs_snapshot;
+	Snapshot	given = scan->base.rs_snapshot;
+
+	if (given != NULL && given->snapshot_type == SNAPSHOT_ANY)
+	{
+		InitNonVacuumableSnapshot(scan->not_dead, GlobalVisTestFor(scan->base.rs_rd));
+		return &scan->not_dead;
+	}
+	if (given != NULL)
+		return given;
 	return ActiveSnapshotSet() ? GetActiveSnapshot() : SnapshotSelf;
 }
 
@@ -105,6 +114,7 @@ table_scan_begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 									  scan->projection != NULL ? scan->projection->columns :
 									  stripe_reader_all_columns(tupdesc),
 									  table_scan_shared_groups(&scan->base));
+	scan->stripes->marked_too = scan->stripes->snapshot == &scan->not_dead;
 	if (scan->projection != NULL)
 	{
 		scan->stripes->test = scan->projection->test;

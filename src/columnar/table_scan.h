@@ -56,6 +56,8 @@ typedef struct ColumnarScan
 	TableScanDesc heap;			/* the scan of the row-wise part */
 	MemoryContext context;		/* the scan's own */
 	StripeScan *stripes;		/* NULL: not begun */
+	SnapshotData not_dead;		/* of a scan of all versions: what may still
+								 * be seen of the stripes */
 	ColumnarScanPart part;
 	const ColumnarProjection *projection;	/* NULL: all columns */
 	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
