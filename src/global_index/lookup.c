@@ -37,7 +37,7 @@ CustomScanMethods global_lookup_methods = {
 	.CustomName = "GlobalIndexLookup",
 };
 
-static bool enable_lookups = true;
+bool		enable_global_lookups = true;
 
 /* Whether a statement is planned for all shards. */
 static bool asks_all = false;
@@ -84,61 +84,87 @@ is_column(const Node *node, Index varno, AttrNumber attno)
 		((const Var *) node)->varlevelsup == 0;
 }
 
+/* Finds columns, of any query. */
+static bool
+uses_columns(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Var))
+		return node != NULL;
+	return expression_tree_walker(node, uses_columns, context);
+}
+
 /* Whether the value of an expression is known before rows are read. */
 static bool
 is_known(Node *expr)
 {
-	return !contain_var_clause(expr) && !contain_volatile_functions(expr) && !contain_subplans(expr);
+	return !uses_columns(expr, NULL) && !contain_volatile_functions(expr) && !contain_subplans(expr);
 }
 
-/*
- * The value that the condition gives to a key's column, by an operator of the
- * server that means what its index means by equal; NULL: none.
- */
-static Expr *
-key_value(Node *condition, Index varno, Relation index, int column)
+/* Whether an operator of the server means what the index means by equal. */
+static bool
+is_equality(Oid opno, Oid collation, Relation index, int column)
+{
+	return opno < FirstNormalObjectId && collation == index->rd_indcollation[column] &&
+		get_op_opfamily_strategy(opno, index->rd_opfamily[column]) == BTEqualStrategyNumber;
+}
+
+/* The value that a condition gives to a key's column; NULL: none. */
+static KeyValue *
+key_value(Node *condition, Index varno, Relation index, int column, bool arrays)
 {
 	AttrNumber	attno = index->rd_index->indkey.values[column];
-	OpExpr	   *op = (OpExpr *) condition;
-	bool		column_first;
+	KeyValue	value = {0};
+	KeyValue   *result;
+	List	   *args;
 
 	if (is_andclause(condition))
 	{
 		foreach_ptr(Node, part, ((BoolExpr *) condition)->args)
-		{
-			Expr	   *value = key_value(part, varno, index, column);
-
-			if (value != NULL)
-				return value;
-		}
+			if ((result = key_value(part, varno, index, column, arrays)) != NULL)
+				return result;
 		return NULL;
 	}
-	if (!IsA(condition, OpExpr) || list_length(op->args) != 2 || op->opno >= FirstNormalObjectId ||
-		op->inputcollid != index->rd_indcollation[column] ||
-		get_op_opfamily_strategy(op->opno, index->rd_opfamily[column]) != BTEqualStrategyNumber)
+	if (IsA(condition, OpExpr) && list_length(((OpExpr *) condition)->args) == 2 &&
+		is_equality(((OpExpr *) condition)->opno, ((OpExpr *) condition)->inputcollid, index, column))
+	{
+		args = ((OpExpr *) condition)->args;
+		value.expr = is_column(linitial(args), varno, attno) ? lsecond(args) :
+			is_column(lsecond(args), varno, attno) ? linitial(args) : NULL;
+	}
+	else if (arrays && IsA(condition, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) condition)->useOr &&
+			 is_equality(((ScalarArrayOpExpr *) condition)->opno, ((ScalarArrayOpExpr *) condition)->inputcollid, index, column))
+	{
+		args = ((ScalarArrayOpExpr *) condition)->args;
+		value.expr = is_column(linitial(args), varno, attno) ? lsecond(args) : NULL;
+		value.is_array = true;
+	}
+	if (value.expr == NULL || !is_known((Node *) value.expr))
 		return NULL;
-	column_first = is_column(linitial(op->args), varno, attno);
-	if (column_first && is_known(lsecond(op->args)))
-		return lsecond(op->args);
-	return !column_first && is_column(lsecond(op->args), varno, attno) && is_known(linitial(op->args)) ?
-		linitial(op->args) : NULL;
+	result = palloc(sizeof(KeyValue));
+	*result = value;
+	return result;
 }
 
-/* The values that a condition gives to an index's key, or NIL. */
-static List *
-key_values(Node *condition, Index varno, Relation index)
+List *
+key_values(Node *condition, Index varno, Relation index, bool arrays)
 {
 	List	   *values = NIL;
 
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
-		Expr	   *value = key_value(condition, varno, index, i);
+		KeyValue   *value = key_value(condition, varno, index, i, arrays);
 
 		if (value == NULL)
 			return NIL;
 		values = lappend(values, value);
 	}
 	return values;
+}
+
+bool
+global_index_finds(Relation index, const DistTable *table)
+{
+	return index->rd_index->indisunique && index->rd_index->indisvalid && !index_has_column(index, table->dist_attno);
 }
 
 /*
@@ -197,9 +223,8 @@ find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
 		{
 			Relation	index = index_open(indexid, AccessShareLock);
 
-			if (values == NIL && index->rd_index->indisunique && index->rd_index->indisvalid &&
-				!index_has_column(index, (*table)->dist_attno) &&
-				(values = key_values(query->jointree->quals, varno, index)) != NIL)
+			if (values == NIL && global_index_finds(index, *table) &&
+				(values = key_values(query->jointree->quals, varno, index, false)) != NIL)
 			{
 				lookup->index = indexid;
 				lookup->entries = global_index_entries(indexid);
@@ -231,8 +256,8 @@ make_lookup(GlobalLookup *lookup, List *values)
 	statement->relationOids = lappend_oid(list_copy(statement->relationOids), lookup->entries);
 	scan->methods = &global_lookup_methods;
 	scan->custom_plans = list_make1(lookup->one_shard->planTree);
-	foreach_ptr(Expr, value, values)
-		scan->custom_exprs = lappend(scan->custom_exprs, expression_planner(value));
+	foreach_ptr(KeyValue, value, values)
+		scan->custom_exprs = lappend(scan->custom_exprs, expression_planner(value->expr));
 	lookup->one_shard->planTree = NULL;
 	scan->custom_private = global_lookup_pack(lookup);
 	return statement;
@@ -246,7 +271,7 @@ plan_lookup(Query *query, const char *query_string, int cursor_options, ParamLis
 	Param	   *value;
 	List	   *values;
 
-	if (!enable_lookups || asks_all || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
+	if (!enable_global_lookups || asks_all || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
 		(values = find_index(query, &lookup, &table)) == NIL)
 		return NULL;
 	(void) find_params((Node *) query, &lookup.params);
@@ -288,9 +313,10 @@ void
 global_lookup_init(void)
 {
 	plan_by_global_index = plan_lookup;
+	narrow_by_global_indexes = global_lookup_narrow;
 	global_lookup_run_init();
 	DefineCustomBoolVariable("citus.enable_global_index_lookups",
 							 "Finds the shard of a row by the key of a global index.",
 							 "When off, statements that give such a key ask all shards.",
-							 &enable_lookups, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &enable_global_lookups, true, PGC_USERSET, 0, NULL, NULL, NULL);
 }

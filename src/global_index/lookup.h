@@ -11,6 +11,9 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "utils/rel.h"
+
+#include "catalog/dist_table.h"
 
 /*
  * The contents of a GlobalIndexLookup node, in its custom_private.  Its
@@ -30,6 +33,16 @@ typedef struct GlobalLookup
 								 * row */
 } GlobalLookup;
 
+/* What a filter gives a column of a key. */
+typedef struct KeyValue
+{
+	Expr	   *expr;			/* known before rows are read */
+	bool		is_array;		/* one of its elements */
+} KeyValue;
+
+/* citus.enable_global_index_lookups */
+extern bool enable_global_lookups;
+
 /* Its CreateCustomScanState is set by lookup_run.c. */
 extern CustomScanMethods global_lookup_methods;
 
@@ -37,6 +50,24 @@ extern void global_lookup_init(void);
 extern void global_lookup_run_init(void);
 
 /* The look-up as a list that a plan can have, and back. */
+/*
+ * What a filter on a table gives the columns of an index's key (KeyValue), by
+ * operators that mean what the index means by equal; NIL if one of them gets
+ * nothing.  arrays: also "= ANY".
+ */
+extern List *key_values(Node *filter, Index varno, Relation index, bool arrays);
+
+/* Whether an index is a global one that rows can be found by. */
+extern bool global_index_finds(Relation index, const DistTable *table);
+
+/*
+ * lookup_narrow.c: a copy of a SELECT that reads fewer shards, since entries
+ * tell which have the rows; NULL if that doesn't cost less than the plan so
+ * far.
+ */
+extern Query *global_lookup_narrow(Query *query, Cost cost);
+
+/* To and from custom_private. */
 extern List *global_lookup_pack(const GlobalLookup *lookup);
 extern void global_lookup_unpack(const CustomScan *node, GlobalLookup *lookup);
 

@@ -53,6 +53,8 @@ PlanningContext *planning_context = NULL;
 PlannedStmt *(*plan_by_global_index) (Query *query, const char *query_string, int cursor_options,
 									  ParamListInfo params) = NULL;
 
+Query	   *(*narrow_by_global_indexes) (Query *query, Cost cost) = NULL;
+
 static planner_hook_type prev_planner = NULL;
 
 /* The next planner in the chain. */
@@ -341,6 +343,18 @@ add_pin(Query *query, Param *pin)
 	return query;
 }
 
+/* Whether a statement is sent to one shard group as a whole. */
+static bool
+is_sent_whole(const PlannedStmt *plan)
+{
+	DistPlanKind kind;
+
+	if (!is_dist_scan(plan->planTree))
+		return false;
+	kind = dist_plan_peek((const CustomScan *) plan->planTree)->kind;
+	return kind == DIST_PLAN_FAST_PATH || kind == DIST_PLAN_ROUTER;
+}
+
 /* Tries the rungs in order.  pin: see fast_path_plan. */
 static PlannedStmt *
 climb_ladder(Query *query, Param *pin, const char *query_string, int cursor_options, ParamListInfo params)
@@ -373,7 +387,14 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	if (!tracks_rows && plan_by_global_index != NULL)
 		plan = plan_by_global_index(query, query_string, cursor_options, params);
 	if (plan == NULL)
+	{
+		Query	   *narrowed;
+
 		plan = climb_ladder(query, NULL, query_string, cursor_options, params);
+		if (query->commandType == CMD_SELECT && !tracks_rows && narrow_by_global_indexes != NULL && !is_sent_whole(plan) &&
+			(narrowed = narrow_by_global_indexes(query, plan->planTree->total_cost)) != NULL)
+			plan = climb_ladder(narrowed, NULL, query_string, cursor_options, params);
+	}
 	if (!tracks_rows)
 		return make_scrollable(plan, cursor_options);
 	cursor_plan_wrap(plan, query);

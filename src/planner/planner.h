@@ -93,6 +93,12 @@ extern PlannedStmt *(*plan_by_global_index) (Query *query, const char *query_str
 											 ParamListInfo params);
 
 /*
+ * Set by src/global_index: a copy of a query that reads fewer shards by global
+ * indexes, and then costs less than its plan so far; NULL: none.
+ */
+extern Query *(*narrow_by_global_indexes) (Query *query, Cost cost);
+
+/*
  * planner.c: plans a statement of one distributed table, of which only rows
  * with this value in the distribution column can qualify.
  */

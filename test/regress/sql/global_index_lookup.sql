@@ -92,6 +92,48 @@ SELECT id FROM users WHERE id = 12;
 UPDATE users SET a = 1 WHERE id = 12;
 ROLLBACK;
 
+-- other queries ask the entries for the shards of the keys, if that costs less
+CREATE TABLE orders (tenant int, user_id bigint, amount int);
+SELECT create_distributed_table('orders', 'tenant', colocate_with => 'users');
+INSERT INTO orders SELECT i % 10, i, j FROM generate_series(1, 100) i, generate_series(1, 3) j;
+CREATE FUNCTION asks_entries(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+		IF line LIKE '%(DistributedScan) on global_index_%' THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SELECT asks_entries('SELECT count(*) FROM users WHERE id = 17');
+SET citus.round_trip_cost = 0;
+SET citus.task_cost = 0;
+EXPLAIN (COSTS OFF) SELECT o.amount FROM users u JOIN orders o USING (tenant) WHERE u.email IN ('u17', 'u18') AND o.user_id = u.id;
+SELECT statement, asks_entries(statement) FROM unnest(ARRAY[
+	'SELECT count(*) FROM users WHERE id = 17',
+	'SELECT count(*) FROM users WHERE a = 3 AND b IN (''2020-01-11'', ''2020-01-18'')',
+	'SELECT count(*) FROM users WHERE a = 3',
+	'SELECT count(*) FROM users WHERE id = ANY (SELECT 17)',
+	'SELECT count(*) FROM users WHERE id = 17 AND tenant = 7',
+	'SELECT * FROM users WHERE id IN (17, 18) FOR UPDATE',
+	'SELECT * FROM users u JOIN orders o USING (tenant) WHERE u.id = 17 AND o.tenant = 7',
+	'SELECT (SELECT count(*) FROM users WHERE id = o.user_id) FROM orders o',
+	'SELECT (SELECT count(*) FROM users WHERE id = 18) FROM orders o',
+	'WITH w AS (UPDATE orders SET amount = 1 RETURNING 1) SELECT count(*) FROM w, users WHERE id = 17',
+	'SELECT count(*) FROM orders o LEFT JOIN users u ON u.tenant = o.tenant AND u.id IN (17, 18)']) statement;
+SELECT count(*), sum(id) FROM users WHERE id = 17;
+SELECT count(*), sum(id) FROM users WHERE id IN (17, 18, 17, NULL, -5);
+SELECT count(*) FROM users WHERE id = ANY ('{}');
+SELECT u.id, sum(o.amount) FROM users u JOIN orders o USING (tenant) WHERE u.email IN ('u17', 'u18') AND o.user_id = u.id GROUP BY u.id ORDER BY 1;
+SELECT o.user_id, u.id FROM orders o LEFT JOIN users u ON u.tenant = o.tenant AND u.id IN (17, 18) WHERE o.amount = 1 AND o.user_id IN (17, 19, 27) ORDER BY 1;
+SELECT (SELECT count(*) FROM users WHERE id = 18), count(*) FROM orders;
+PREPARE by_ids(bigint[]) AS SELECT count(*), min(email) FROM users WHERE id = ANY ($1);
+EXECUTE by_ids('{17}'); EXECUTE by_ids('{17,18}'); EXECUTE by_ids('{}'); EXECUTE by_ids(NULL); EXECUTE by_ids('{-1}');
+EXECUTE by_ids('{19,20,21}'); EXECUTE by_ids('{22,23}');
+BEGIN;
+UPDATE users SET tenant = tenant + 1, email = 'new' WHERE id = 17;
+SELECT count(*), sum(tenant) FROM users WHERE email IN ('new', 'u18');
+ROLLBACK;
+
 -- rights, and policies
 CREATE ROLE global_index_reader;
 GRANT USAGE ON SCHEMA global_index_lookup TO global_index_reader;
@@ -101,6 +143,8 @@ SELECT a FROM users WHERE email = 'u15';
 UPDATE users SET a = 5 WHERE email = 'u15';
 SELECT * FROM users WHERE email = 'u15';
 SELECT a FROM users WHERE id = 15;
+SELECT count(a) FROM users WHERE email IN ('u15', 'u16');
+SELECT count(*) FROM users WHERE id IN (15, 16);
 DELETE FROM users WHERE email = 'u15';
 RESET ROLE;
 ALTER TABLE users ENABLE ROW LEVEL SECURITY;
@@ -109,6 +153,7 @@ GRANT SELECT ON users TO global_index_reader;
 SET ROLE global_index_reader;
 SELECT id FROM users WHERE email = 'u15';
 SELECT id FROM users WHERE email = 'u16';
+SELECT count(*) FROM users WHERE email IN ('u15', 'u16');
 RESET ROLE;
 
 -- other values than the columns have
@@ -128,6 +173,7 @@ DELETE FROM users WHERE id > 2000;
 SELECT citus_check_global_index('users_pkey'), citus_check_global_index('users_a_b_key');
 SET citus.enable_global_index_lookups = off;
 SELECT asks_one('SELECT id FROM users WHERE id = 16');
+SELECT asks_entries('SELECT count(*) FROM users WHERE id = 16');
 SET client_min_messages = warning;
 DROP SCHEMA global_index_lookup CASCADE;
 DROP OWNED BY global_index_reader;

@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * lookup_narrow.c
+ *	  Narrows the shards of queries by the keys of global indexes.
+ *
+ * A filter that gives a table's rows the key of a global index, by values or
+ * lists of them, implies that their distribution values are among those of the
+ * keys' entries.  That is added to the filter, as
+ *
+ *	  tenant = ANY (ARRAY(SELECT .. FROM entries WHERE email IN (..)))
+ *
+ * The subquery runs first, and tells the table's scan its shards.  The
+ * statement reads both as of one point in time, since it reads several shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/analyze.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_oper.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteDefine.h"
+#include "tcop/tcopprot.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "compat/foreach.h"
+#include "global_index/entry_plan.h"
+#include "global_index/global_index.h"
+#include "global_index/lookup.h"
+#include "planner/dist_cost.h"
+#include "planner/dist_rel.h"
+#include "sharding/prune.h"
+#include "table/definition.h"
+
+/* Keys of an array whose length isn't known. */
+#define UNKNOWN_KEYS 10
+
+/* What is being done to a query. */
+typedef struct Narrowing
+{
+	Cost		cost;			/* of the query as it is */
+	bool		narrowed;
+} Narrowing;
+
+/* How many keys a value stands for. */
+static double
+count_keys(const KeyValue *value)
+{
+	if (!value->is_array)
+		return 1;
+	if (IsA(value->expr, ArrayExpr))
+		return list_length(((ArrayExpr *) value->expr)->elements);
+	if (IsA(value->expr, Const) && !((Const *) value->expr)->constisnull)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(((Const *) value->expr)->constvalue);
+
+		return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	}
+	return UNKNOWN_KEYS;
+}
+
+/*
+ * Whether it costs less to ask for entries first: which saves the shards that
+ * have no row, and adds two round trips, one of them for the point in time.
+ */
+static bool
+is_worthwhile(const Narrowing *narrowing, const DistTable *table, List *values)
+{
+	double		keys = 1;
+
+	foreach_ptr(KeyValue, value, values)
+		keys *= count_keys(value);
+	return narrowing->cost * (1 - Min(keys / table->nshards, 1)) >
+		2 * (dist_round_trip_cost + dist_task_cost * dist_rel_count_nodes(table));
+}
+
+/* Puts values in the place of the parameters of a query for entries. */
+static Node *
+put_values(Node *node, void *values)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		return copyObject((Node *) ((KeyValue *) list_nth(values, ((Param *) node)->paramid - 1))->expr);
+	if (IsA(node, Query))
+		return (Node *) query_tree_mutator((Query *) node, put_values, values, 0);
+	return expression_tree_mutator(node, put_values, values);
+}
+
+/*
+ * A query for the distribution values of keys, with the rights of the entries'
+ * owner.
+ */
+static Query *
+values_query(Oid entries, List *values)
+{
+	int			nkeys = list_length(values);
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData text;
+	Relation	rel = relation_open(entries, AccessShareLock);
+	Query	   *query;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "SELECT %s FROM %s", quote_identifier(get_attname(entries, nkeys + 1, false)),
+					 relation_qualified_name(entries));
+	for (int i = 0; i < nkeys; i++)
+	{
+		const KeyValue *value = list_nth(values, i);
+
+		types[i] = exprType((Node *) value->expr);
+		appendStringInfo(&text, "%s%s OPERATOR(pg_catalog.=) %s", i == 0 ? " WHERE " : " AND ",
+						 quote_identifier(get_attname(entries, i + 1, false)),
+						 psprintf(value->is_array ? "ANY ($%d)" : "$%d", i + 1));
+	}
+	query = parse_analyze_fixedparams(linitial_node(RawStmt, pg_parse_query(text.data)), text.data, types, nkeys, NULL);
+	setRuleCheckAsUser((Node *) query, rel->rd_rel->relowner);
+	relation_close(rel, NoLock);
+	return castNode(Query, put_values((Node *) query, values));
+}
+
+/* The condition that rows of the table are in shards of keys with entries. */
+static Node *
+shards_condition(const DistTable *table, Index varno, Oid entries, List *values)
+{
+	SubLink    *sublink = makeNode(SubLink);
+	Var		   *column = makeVar(varno, table->dist_attno, table->dist_type, table->dist_typmod, table->dist_collation, 0);
+	Node	   *condition;
+
+	sublink->subLinkType = ARRAY_SUBLINK;
+	sublink->subselect = (Node *) values_query(entries, values);
+	sublink->location = -1;
+	condition = (Node *) make_scalar_array_op(NULL, list_make2(makeString("pg_catalog"), makeString("=")), true,
+											  (Node *) column, (Node *) sublink, -1);
+	assign_expr_collations(NULL, condition);
+	return condition;
+}
+
+/*
+ * The condition that the filter implies for a table by one of its global
+ * indexes; NULL: none.
+ */
+static Node *
+implied_condition(Node *filter, Index varno, const DistTable *table, const Narrowing *narrowing)
+{
+	Relation	rel = relation_open(table->relid, NoLock);
+	Node	   *condition = NULL;
+
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(indexid, AccessShareLock);
+		Oid			entries;
+		List	   *values;
+
+		if (condition == NULL && global_index_finds(index, table) &&
+			(values = key_values(filter, varno, index, true)) != NIL && is_worthwhile(narrowing, table, values) &&
+			OidIsValid(entries = global_index_entries(indexid)))
+			condition = shards_condition(table, varno, entries, values);
+		index_close(index, AccessShareLock);
+	}
+	relation_close(rel, NoLock);
+	return condition;
+}
+
+/* Adds what a filter implies for tables of its query. */
+static Node *
+narrow_filter(Node *filter, Query *query, Narrowing *narrowing)
+{
+	int			varno = 0;
+	List	   *added = NIL;
+
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
+	{
+		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+		Node	   *condition;
+
+		varno++;
+		if (filter != NULL && table != NULL && table->global_columns != NULL &&
+			prune_single_value(prune_from_quals(table, varno, list_make1(filter))) == NULL &&
+			(condition = implied_condition(filter, varno, table, narrowing)) != NULL)
+			added = lappend(added, condition);
+	}
+	if (added == NIL)
+		return filter;
+	query->hasSubLinks = true;
+	narrowing->narrowed = true;
+	return (Node *) make_ands_explicit(lcons(filter, added));
+}
+
+/* The same for all filters of a join tree. */
+static void
+narrow_joins(Node *node, Query *query, Narrowing *narrowing)
+{
+	if (node == NULL)
+		return;
+	if (IsA(node, FromExpr))
+	{
+		FromExpr   *from = (FromExpr *) node;
+
+		from->quals = narrow_filter(from->quals, query, narrowing);
+		foreach_ptr(Node, item, from->fromlist)
+			narrow_joins(item, query, narrowing);
+	}
+	else if (IsA(node, JoinExpr))
+	{
+		JoinExpr   *join = (JoinExpr *) node;
+
+		join->quals = narrow_filter(join->quals, query, narrowing);
+		narrow_joins(join->larg, query, narrowing);
+		narrow_joins(join->rarg, query, narrowing);
+	}
+}
+
+static bool
+narrow_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		(void) query_tree_walker((Query *) node, narrow_walker, context, 0);
+		narrow_joins((Node *) ((Query *) node)->jointree, (Query *) node, context);
+		return false;
+	}
+	return expression_tree_walker(node, narrow_walker, context);
+}
+
+/*
+ * Finds row locks, which are taken as of no point in time, and global indexes.
+ */
+static bool
+reads_and_locks(Node *node, void *context)
+{
+	bool	   *has_global = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		const Query *query = (const Query *) node;
+
+		if (query->rowMarks != NIL || query->commandType != CMD_SELECT)
+			return true;
+		foreach_ptr(RangeTblEntry, rte, query->rtable)
+		{
+			const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+
+			*has_global = *has_global || (table != NULL && table->global_columns != NULL);
+		}
+		return query_tree_walker((Query *) node, reads_and_locks, context, 0);
+	}
+	return expression_tree_walker(node, reads_and_locks, context);
+}
+
+Query *
+global_lookup_narrow(Query *query, Cost cost)
+{
+	Narrowing	narrowing = {.cost = cost};
+	bool		has_global = false;
+
+	if (!enable_global_lookups || reads_and_locks((Node *) query, &has_global) || !has_global)
+		return NULL;
+	query = copyObject(query);
+	(void) narrow_walker((Node *) query, &narrowing);
+	return narrowing.narrowed ? query : NULL;
+}
