@@ -680,6 +680,29 @@ mark_variadic_default(FuncExpr *call)
 		call->funcvariadic = true;
 }
 
+/*
+ * Gives a subquery's columns the names by which the query around it knows
+ * them.  Those of an inlined CTE, or of a view whose columns were renamed, are
+ * others; and the deparser reads the names of a set operation's columns from
+ * its leftmost member.
+ */
+static void
+name_subquery_columns(Query *query, List *names)
+{
+	ListCell   *column;
+	ListCell   *name;
+	Node	   *member = query->setOperations;
+
+	forboth(column, query->targetList, name, names)
+		lfirst_node(TargetEntry, column)->resname = strVal(lfirst(name));
+	if (member == NULL)
+		return;
+	while (IsA(member, SetOperationStmt))
+		member = ((SetOperationStmt *) member)->larg;
+	name_subquery_columns(rt_fetch(((RangeTblRef *) member)->rtindex, query->rtable)->subquery, names);
+	rt_fetch(((RangeTblRef *) member)->rtindex, query->rtable)->eref->colnames = names;
+}
+
 /* Prepares the query, and those in it, for the deparser. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
@@ -692,6 +715,9 @@ prepare_deparse_walker(Node *node, void *context)
 
 		query->isReturn = false;	/* RETURN (SELECT ..), the body of a
 									 * function, goes as a SELECT */
+		foreach_node(RangeTblEntry, entry, query->rtable)
+			if (entry->rtekind == RTE_SUBQUERY)
+				name_subquery_columns(entry->subquery, entry->eref->colnames);
 		qualify_sort_columns(query);
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
 			mark_from_clause(query);

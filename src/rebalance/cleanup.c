@@ -388,15 +388,19 @@ others_have_snapshots(TransactionId xid)
 
 /*
  * Whether a snapshot of this node may be older than a transaction, and read
- * the relation.
+ * the relation.  One that another session drops counts as needed: it is gone
+ * when the record's turn comes again.
  */
 static bool
 record_may_be_needed(Oid relid, TransactionId xid)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
-	bool		needed = TransactionIdIsNormal(xid) &&
-		!TransactionIdPrecedes(xid, GetOldestNonRemovableTransactionId(rel)) && others_have_snapshots(xid);
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		needed;
 
+	if (rel == NULL)
+		return true;
+	needed = TransactionIdIsNormal(xid) &&
+		!TransactionIdPrecedes(xid, GetOldestNonRemovableTransactionId(rel)) && others_have_snapshots(xid);
 	relation_close(rel, NoLock);
 	return needed;
 }

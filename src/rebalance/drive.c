@@ -261,12 +261,24 @@ drive_locktag(LOCKTAG *tag)
 }
 
 void
+drive_check_tables(List *relids)
+{
+	foreach_oid(relid, relids)
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("a table was dropped while its shards were moved, split or merged"),
+					 errhint("Try again, if the shard group has other tables.")));
+}
+
+void
 drive_check_owner(const DistTable *table)
 {
 	List	   *tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
 
 	foreach_oid(relid, tables)
 	{
+		drive_check_tables(list_make1_oid(relid));
 		if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	}

@@ -111,6 +111,12 @@ extern void drive_locktag(LOCKTAG *tag);
  */
 extern void drive_check_caller(const char *what);
 
+/*
+ * Errors if one of the tables was dropped, so that waiting for its lock is of
+ * no use.
+ */
+extern void drive_check_tables(List *relids);
+
 /* Errors unless the user owns all tables that are colocated with this one. */
 extern void drive_check_owner(const DistTable *table);
 

@@ -125,12 +125,6 @@ extern List *move_present_tables(int colocation_id);
 extern void move_check_remains(const char *shardids);
 
 /*
- * Errors if one of the tables was dropped, so that waiting for its lock is of
- * no use.
- */
-extern void move_check_tables(List *relids);
-
-/*
  * The definitions of all tables of a colocation group, as a text for
  * comparison; errors if they differ from a given text.
  */

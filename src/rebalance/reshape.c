@@ -503,7 +503,7 @@ try_reshape(void *arg)
 	move_lock_placements(current_reshape->colocation_id);
 	if (!lock_everywhere(current_reshape->tables, ExclusiveLock))
 	{
-		move_check_tables(current_reshape->tables);
+		drive_check_tables(current_reshape->tables);
 		return false;
 	}
 	check_old_shards();

@@ -149,7 +149,7 @@ move_present_tables(int colocation_id)
 				 errmsg("the tables whose shards were to be moved, split or merged have been dropped")));
 	foreach_oid(relid, tables)
 		LockRelationOid(relid, AccessShareLock);
-	move_check_tables(tables);
+	drive_check_tables(tables);
 	return tables;
 }
 
@@ -213,17 +213,6 @@ check_same(const char *before, const char *now)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a table was changed while its shards were moved, split or merged"),
 				 errhint("Try again.")));
-}
-
-void
-move_check_tables(List *relids)
-{
-	foreach_oid(relid, relids)
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("a table was dropped while its shards were moved, split or merged"),
-					 errhint("Try again, if the shard group has other tables.")));
 }
 
 void
@@ -747,7 +736,7 @@ try_switch(void *arg)
 	move_lock_placements(current_move->colocation_id);
 	if (!lock_everywhere(current_move->tables, ShareUpdateExclusiveLock))
 	{
-		move_check_tables(current_move->tables);
+		drive_check_tables(current_move->tables);
 		return false;
 	}
 	check_shards();

@@ -159,7 +159,7 @@ DO $$ DECLARE c tid; i int; a tid[]; n int; BEGIN
   SELECT ctid INTO c FROM ev WHERE id = i;
   EXECUTE 'SELECT id FROM ev WHERE ctid = $1' INTO n USING c;
   IF n IS DISTINCT FROM i AND c IS NOT NULL THEN RAISE '% %', n, i; END IF;
- END LOOP; 
+ END LOOP;
  SELECT array_agg(ctid) INTO a FROM ev WHERE k = 5;
  EXECUTE 'SELECT count(*) FROM ev WHERE ctid = ANY ($1)' INTO n USING a;
  IF n <> 20 THEN RAISE 'any %', n; END IF;
