@@ -104,13 +104,12 @@ BEGIN
 	END LOOP;
 	RETURN false;
 END $$;
-SELECT asks_entries('SELECT count(*) FROM users WHERE id = 17');
 SET citus.round_trip_cost = 0;
 SET citus.task_cost = 0;
-EXPLAIN (COSTS OFF) SELECT o.amount FROM users u JOIN orders o USING (tenant) WHERE u.email IN ('u17', 'u18') AND o.user_id = u.id;
 SELECT statement, asks_entries(statement) FROM unnest(ARRAY[
 	'SELECT count(*) FROM users WHERE id = 17',
 	'SELECT count(*) FROM users WHERE a = 3 AND b IN (''2020-01-11'', ''2020-01-18'')',
+	'SELECT o.amount FROM users u JOIN orders o USING (tenant) WHERE u.email IN (''u17'', ''u18'') AND o.user_id = u.id',
 	'SELECT count(*) FROM users WHERE a = 3',
 	'SELECT count(*) FROM users WHERE id = ANY (SELECT 17)',
 	'SELECT count(*) FROM users WHERE id = 17 AND tenant = 7',
