@@ -344,7 +344,7 @@ backend_prepare(Backend *backend, PreparedText *text)
 	Expect	   *expect;
 
 	backend_change_state(backend, BACKEND_RESTORING);
-	send_settings(backend, text->body, READER_SETTING);
+	send_settings(backend, text->settings, READER_SETTING);
 	expect = expect_push(backend, EXPECT_PARSE, READER_QUIET);
 	expect->text = text;
 	prepared_text_hold(text);

@@ -212,7 +212,7 @@ send_parse(Backend *backend, const PreparedText *text)
 	char		name[PREPARED_NAME_SIZE];
 
 	prepared_text_name(text, name);
-	send_parse_as(backend, name, text->body + text->body_parse, text->len - text->body_parse);
+	send_parse_as(backend, name, text->parse, text->parse_len);
 }
 
 /*
@@ -224,7 +224,7 @@ static bool
 needs_own_settings(Backend *backend, const PreparedText *text)
 {
 	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == TRANSACTION_NONE && !backend->answers.unsynced &&
-		expect_head(backend) == NULL && backend->statements.not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
+		expect_head(backend) == NULL && backend->statements.not_prepared != text->id && strcmp(text->settings, backend->client->settings) != 0;
 }
 
 void
@@ -496,7 +496,7 @@ forward_bind(Client *client, const Message *message)
 		return false;
 	}
 	begin_sending(client);
-	if (text->names_statements && !statement_names_tell(client, text->body + text->body_parse, text))
+	if (text->names_statements && !statement_names_tell(client, text->parse, text))
 		return false;
 	if (text == backend->statements.unnamed)
 	{
@@ -553,7 +553,7 @@ forward_named(Client *client, const Message *message)
 	}
 	begin_sending(client);
 	if (text != NULL && message->type == PqMsg_Describe && text->names_statements &&
-		!statement_names_tell(client, text->body + text->body_parse, text))
+		!statement_names_tell(client, text->parse, text))
 		return false;
 	if (text != NULL && message->type == PqMsg_Describe && text != backend->statements.unnamed && columns_are_asked(client, text))
 		return false;
@@ -617,7 +617,7 @@ forward_execute(Client *client, const Message *message)
 	expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
 	stream_put_message(&backend->stream, PqMsg_Execute, message->payload, message->len);
 	message_skip(&client->stream, message);
-	if (text_drops_statements(text->body + text->body_parse, strlen(text->body + text->body_parse)))
+	if (text_drops_statements(text->parse, strlen(text->parse)))
 	{
 		message_put_empty(&backend->stream, PqMsg_Flush);
 		backend->answers.checking = true;

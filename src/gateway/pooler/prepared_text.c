@@ -36,11 +36,25 @@ typedef struct TextEntry
 	char		status;
 } TextEntry;
 
+/* A random seed, so that clients can't make texts that collide. */
+static uint64 text_seed;
+
 static inline bool
 texts_are_equal(const PreparedText *left, const PreparedText *right)
 {
-	return left->len == right->len && left->body_parse == right->body_parse &&
-		memcmp(left->body, right->body, left->len) == 0;
+	return left->pool == right->pool && left->private == right->private && left->ddl == right->ddl &&
+		left->parse_len == right->parse_len && memcmp(left->parse, right->parse, left->parse_len) == 0 &&
+		strcmp(left->settings, right->settings) == 0;
+}
+
+static uint32
+prepared_text_hash(const PreparedText *text)
+{
+	const uint64 numbers[] = {text->pool, text->private, text->ddl};
+	uint64		hash = hash_bytes_extended((const unsigned char *) numbers, sizeof(numbers), text_seed);
+
+	hash = hash_bytes_extended((const unsigned char *) text->settings, strlen(text->settings), hash);
+	return (uint32) hash_bytes_extended((const unsigned char *) text->parse, text->parse_len, hash);
 }
 
 #define SH_PREFIX texttable
@@ -58,9 +72,6 @@ static texttable_hash *known_texts = NULL;
 static uint64 last_text_id = 0;
 static PreparedText *kept_texts[MAX_KEPT];
 
-/* A random seed, so that clients can't make texts that collide. */
-static uint64 text_seed;
-
 static void
 keep_text(PreparedText *text)
 {
@@ -77,12 +88,15 @@ keep_text(PreparedText *text)
 PreparedText *
 prepared_text_get(uint64 pool, const char *settings, uint64 private, const char *parse, size_t len)
 {
-	const uint64 numbers[] = {pool, private, pg_atomic_read_u64(&gateway_board->ddl)};
-	size_t		settings_len = strlen(settings) + 1 + sizeof(numbers);
-	PreparedText wanted = {.len = settings_len + len,.body_parse = settings_len};
+	PreparedText wanted = {
+		.pool = pool,.private = private,.ddl = pg_atomic_read_u64(&gateway_board->ddl),
+		.settings = settings,.parse = parse,.parse_len = len,
+	};
+	size_t		settings_size = strlen(settings) + 1;
 	PreparedText *text;
 	TextEntry  *entry;
 	bool		found;
+	char	   *copy;
 
 	if (known_texts == NULL)
 	{
@@ -92,21 +106,18 @@ prepared_text_get(uint64 pool, const char *settings, uint64 private, const char 
 					(errcode(ERRCODE_INTERNAL_ERROR),
 					 errmsg("could not generate a random number")));
 	}
-	wanted.body = MemoryContextAllocHuge(gateway_context, wanted.len);
-	memcpy(wanted.body, settings, settings_len - sizeof(numbers));
-	memcpy(wanted.body + settings_len - sizeof(numbers), numbers, sizeof(numbers));
-	memcpy(wanted.body + settings_len, parse, len);
-	wanted.hash = (uint32) hash_bytes_extended((unsigned char *) wanted.body, wanted.len, text_seed);
-
+	wanted.hash = prepared_text_hash(&wanted);
 	entry = texttable_lookup(known_texts, &wanted);
 	if (entry != NULL)
 	{
-		pfree(wanted.body);
 		entry->text->refs++;
 		return entry->text;
 	}
+	copy = MemoryContextAllocHuge(gateway_context, settings_size + len);
 	text = gateway_alloc(sizeof(PreparedText));
 	*text = wanted;
+	text->settings = memcpy(copy, settings, settings_size);
+	text->parse = memcpy(copy + settings_size, parse, len);
 	text->id = ++last_text_id;
 	text->refs = 1;
 	text->control = text_control(parse, len);
@@ -120,10 +131,7 @@ prepared_text_get(uint64 pool, const char *settings, uint64 private, const char 
 bool
 prepared_text_is_old(const PreparedText *text)
 {
-	uint64		numbers[2];		/* the last of those in prepared_text_get */
-
-	memcpy(numbers, text->body + text->body_parse - sizeof(numbers), sizeof(numbers));
-	return numbers[0] != 0 || numbers[1] != pg_atomic_read_u64(&gateway_board->ddl);
+	return text->private != 0 || text->ddl != pg_atomic_read_u64(&gateway_board->ddl);
 }
 
 /*
@@ -180,7 +188,7 @@ behind_comments(const char *sql)
 static bool
 has_fixed_columns(const PreparedText *text)
 {
-	const char *sql = behind_comments(text->body + text->body_parse);
+	const char *sql = behind_comments(text->parse);
 
 	return *sql != '\0' && strchr("CEFcef", *sql) == NULL;
 }
@@ -211,7 +219,7 @@ prepared_text_release(PreparedText *text)
 	texttable_delete(known_texts, text);
 	if (text->route != NULL)
 		pfree(text->route);
-	pfree(text->body);
+	pfree(unconstify(char *, text->settings));	/* with the text after it */
 	pfree(text);
 }
 

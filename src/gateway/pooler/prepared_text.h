@@ -19,13 +19,14 @@
 typedef struct PreparedText
 {
 	uint64		id;				/* names it on backends; never used again */
-	uint32		hash;
 	int			refs;
-	size_t		len;
-	char	   *body;			/* settings that it was prepared under, the
-								 * pool's number and another one, then Parse's
-								 * text and types */
-	size_t		body_parse;		/* where the latter begin */
+	uint32		hash;			/* of the following, its key */
+	uint64		pool;
+	uint64		private;		/* see prepared_text_get() */
+	uint64		ddl;			/* gateway_board->ddl when it came up */
+	const char *settings;		/* that it was prepared under */
+	const char *parse;			/* Parse's text and types */
+	size_t		parse_len;
 	uint64		columns;		/* hash value of those that it has been said
 								 * to return; 0: none have been asked for */
 	uint32		uses;

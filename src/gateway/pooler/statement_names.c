@@ -111,7 +111,7 @@ tell_name(Backend *backend, const MeantName *meant, bool only_dropped)
 	if (only_dropped)
 		send_parse_as(backend, meant->name, "\0\0", 3);
 	else
-		send_parse_as(backend, meant->name, text->body + text->body_parse, text->len - text->body_parse);
+		send_parse_as(backend, meant->name, text->parse, text->parse_len);
 }
 
 bool

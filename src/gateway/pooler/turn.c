@@ -55,7 +55,7 @@ wait_in_line(Backend *backend, const Client *client)
 	switch (backend_text_state(backend, client->routed.text))
 	{
 		case TEXT_UNKNOWN:
-			if (strcmp(client->routed.text->body, client->settings) != 0 ||
+			if (strcmp(client->routed.text->settings, client->settings) != 0 ||
 				backend->statements.not_prepared == client->routed.text->id)
 				return -1;
 			break;

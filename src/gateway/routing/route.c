@@ -685,7 +685,7 @@ static bool
 text_is_anywhere(UnitScan *scan, const PreparedText *text)
 {
 	return text->anywhere && text->route_since != 0 && text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl) &&
-		strcmp(text->body, scan->client->settings) == 0;
+		strcmp(text->settings, scan->client->settings) == 0;
 }
 
 /* A statement of the unit, with its text if it isn't a query by itself. */
@@ -797,7 +797,7 @@ scan_bind(UnitScan *scan, const Message *bind)
 		scan->unit->anywhere = false;
 		return;
 	}
-	scan_statement(scan, text->control, text->body + text->body_parse, text);
+	scan_statement(scan, text->control, text->parse, text);
 	if (text->control == CONTROL_NONE)
 		scan_server(scan->unit, text, server_of_values(text, fields, &scan->unit->why));
 }
