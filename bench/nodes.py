@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from pomelo_cluster import Cluster  # noqa: E402
 
 FIRST_PORT = 9800
-SETTINGS = {"shared_buffers": "16MB", "max_connections": "60", "citus.shard_count": "64"}
+SETTINGS = {"shared_buffers": "16MB", "citus.shard_count": "64"}
 ROWS = 100_000
 TICK = os.sysconf("SC_CLK_TCK")
 JOIN = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
@@ -26,6 +26,15 @@ FIRST = {
     "two-phase commit of two rows": "UPDATE r SET filler = filler WHERE id IN (1, 2)",
     "routed SELECT": "SELECT * FROM r WHERE id = 1",
 }
+
+# kind -> what a session of a crowd runs, of which each has a number
+CROWDS = {
+    "routed SELECT": "SELECT * FROM r WHERE id = {0}",
+    "count(*)": "SELECT count(*) FROM r",
+    "two-phase commit": "UPDATE r SET filler = filler WHERE id IN ({0}, {0} + 1000)",
+    "rows for all shards": "INSERT INTO s SELECT g, -1, 'x' FROM generate_series(1, 1000) g",
+}
+JOINS = 3
 
 
 def process_times():
@@ -87,17 +96,17 @@ def idle(made, seconds):
 
 def crowd(made, statement, clients, nodes):
     """How many of some clients of each of the nodes fail; and the most processes that a node had."""
-    def run(node):
+    def run(node, number):
         try:
             with connect(node) as connection:
-                connection.execute(statement)
+                connection.execute(statement.format(number))
             return 0
         except psycopg.Error as error:
             print(f"  {str(error).splitlines()[0]}", file=sys.stderr)
             return 1
 
     with ThreadPoolExecutor(clients * len(nodes)) as threads:
-        work = [threads.submit(run, node) for node in nodes for _ in range(clients)]
+        work = [threads.submit(run, node, i * clients + j) for i, node in enumerate(nodes) for j in range(clients)]
         most = 0
         while not all(one.done() for one in work):
             most = max(most, backends(made))
@@ -108,16 +117,19 @@ def crowd(made, statement, clients, nodes):
 def measure(workers, args):
     """name -> figure, of a cluster."""
     figures = {}
-    settings = {**SETTINGS, "citus.kept_connection_lifetime": args.kept}
-    with Cluster.temporary(f"bench-nodes{workers}", FIRST_PORT, workers=workers, settings=settings) as made:
+    settings = {**SETTINGS, "max_connections": str(args.connections), "citus.kept_connection_lifetime": args.kept}
+    with Cluster.temporary(f"bench-nodes{workers}", args.port, workers=workers, settings=settings) as made:
         load(made)
-        for name, statement in FIRST.items():
+        for name, statement in FIRST.items() if "costs" in args.parts else ():
             in_new_sessions(made, statement, 1)
             figures[f"{name}: CPU ms"], figures[f"{name}: ms"] = in_new_sessions(made, statement, args.times)
-        figures["idle: % of a core"] = idle(made, args.idle)
-        figures["count(*), 3 clients a node: failed"], figures["the same: processes of a node"] = \
-            crowd(made, "SELECT count(*) FROM r", 3, made.nodes)
-        figures["3 joins at once: failed"], figures["the same: processes of one node"] = crowd(made, JOIN, 3, [made.coordinator])
+        if "idle" in args.parts:
+            figures["idle: % of a core"] = idle(made, args.idle)
+        for name, statement in CROWDS.items() if "crowds" in args.parts else ():
+            figures[f"{name}, {args.clients} a node: failed"], figures[f"{name}: processes of a node"] = \
+                crowd(made, statement, args.clients, made.nodes)
+        if "joins" in args.parts:
+            figures[f"{JOINS} joins at once: failed"], figures["joins: processes of a node"] = crowd(made, JOIN, JOINS, [made.coordinator])
     return figures
 
 
@@ -126,12 +138,19 @@ def main():
     parser.add_argument("--workers", type=int, default=24)
     parser.add_argument("--times", type=int, default=5, help="sessions per statement")
     parser.add_argument("--idle", type=int, default=120, help="seconds without statements")
+    parser.add_argument("--clients", type=int, default=3, help="sessions of each node in a crowd")
+    parser.add_argument("--parts", default="costs,idle,crowds,joins", help="what to measure (%(default)s)")
+    parser.add_argument("--connections", type=int, default=60, help="max_connections of a node")
+    parser.add_argument("--few", type=int, default=2, help="workers to compare with; 0: none")
+    parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the first server")
     parser.add_argument("--kept", default="0", help="citus.kept_connection_lifetime, for example 60s")
     args = parser.parse_args()
-    few, many = measure(2, args), measure(args.workers, args)
-    print(f"{'':42}{2:>10}{args.workers:>10}     ratio")
-    for name, figure in few.items():
-        print(f"{name:42}{figure:10.1f}{many[name]:10.1f}{many[name] / figure if figure else 0:10.1f}")
+    few = measure(args.few, args) if args.few > 0 else {}
+    many = measure(args.workers, args)
+    print(f"{'':42}{args.few:>10}{args.workers:>10}     ratio")
+    for name, figure in many.items():
+        base = few.get(name, 0)
+        print(f"{name:42}{base:10.1f}{figure:10.1f}{figure / base if base else 0:10.1f}")
 
 
 if __name__ == "__main__":

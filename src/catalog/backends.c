@@ -42,6 +42,9 @@
 
 #define GPID_PREFIX "citus_internal gpid="
 
+/* More nodes than that are counted as fewer. */
+#define MAX_OPENERS 1024
+
 typedef enum BackendRest
 {
 	BACKEND_SERVES,
@@ -107,15 +110,17 @@ my_backend_slot(void)
 	return slot;
 }
 
-void
+bool
 backend_show(void)
 {
 	static int	shown = 0;		/* by the process with that id, which may be
 								 * the parent of this one */
 
-	if (shown != MyProcPid)
-		(void) my_backend_slot();
+	if (shown == MyProcPid)
+		return false;
+	(void) my_backend_slot();
 	shown = MyProcPid;
+	return true;
 }
 
 /* Whether a slot's process is there. Under the lock. */
@@ -123,6 +128,30 @@ static bool
 slot_is_used(int i)
 {
 	return backends_shared->slots[i].pid != 0 && ProcGlobal->allProcs[i].pid == backends_shared->slots[i].pid;
+}
+
+int
+backend_count_openers(int *nsessions)
+{
+	bool		seen[MAX_OPENERS] = {false};
+	int			nopeners = 0;
+
+	*nsessions = 0;
+	LWLockAcquire(backends_shared->header.lock, LW_SHARED);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		const BackendSlot *slot = &backends_shared->slots[i];
+		int			opener;
+
+		if (slot->gpid == 0 || slot->rest != BACKEND_SERVES || !slot_is_used(i))
+			continue;
+		opener = slot->gpid / GPID_NODE_FACTOR % MAX_OPENERS;
+		nopeners += seen[opener] ? 0 : 1;
+		seen[opener] = true;
+		(*nsessions)++;
+	}
+	LWLockRelease(backends_shared->header.lock);
+	return nopeners;
 }
 
 static bool

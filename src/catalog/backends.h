@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 /* Connections of a backend beyond these are not shown. */
-#define BACKEND_MAX_PEERS 64
+#define BACKEND_MAX_PEERS 256
 
 #define GPID_NODE_FACTOR INT64CONST(10000000000)
 
@@ -26,10 +26,10 @@ typedef struct BackendPeer
 extern void backends_init(void);
 
 /*
- * Makes this backend known, if it isn't yet; cheap.  To be called when
- * statements begin.
+ * Makes this backend known; false if it is already, which is cheap.  To be
+ * called when statements begin.
  */
-extern void backend_show(void);
+extern bool backend_show(void);
 
 /*
  * Global process id of the session that this backend works for: its own, node
@@ -37,6 +37,12 @@ extern void backend_show(void);
  * when another node has opened this session.
  */
 extern uint64 backend_gpid(void);
+
+/*
+ * How many nodes have sessions here that serve clients, and how many sessions
+ * these are.
+ */
+extern int	backend_count_openers(int *nsessions);
 
 /* Global process id of a process of this node by itself. */
 extern uint64 backend_make_gpid(int pid);

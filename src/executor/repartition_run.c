@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -145,18 +146,21 @@ open_exchange(DistScanState *child, const Bitmapset *groups)
 /*
  * The tasks that remain of a scan's: if all that it reads was sent to it, few
  * nodes get few rows, since each source has a connection to each of them.
+ * Sessions that run at the same time choose different ones, if possible: they
+ * have different places in ProcGlobal->allProcs, most often small ones.
  */
 static List *
 choose_targets(const DistScanState *state, const List *tasks)
 {
 	int			n = list_length(tasks);
 	int			ntargets = (int) Min(n, Max(MIN_TARGETS, state->plan.moved_rows / ROWS_PER_TARGET));
+	int			first = (int) (MyProc - ProcGlobal->allProcs) * ntargets;
 	List	   *chosen = NIL;
 
 	if (state->plan.moved_rows <= 0)
 		ntargets = n;
 	for (int i = 0; i < ntargets; i++)
-		chosen = lappend(chosen, list_nth(tasks, (MyProcPid + i) % n));
+		chosen = lappend(chosen, list_nth(tasks, (first + i) % n));
 	return chosen;
 }
 

@@ -543,6 +543,7 @@ try_full_node_again(RemoteConn *conn, TimestampTz deadline, int pause_ms)
 	if (conn->state != REMOTE_DEAD || channel_refusal(&priv->channel) != CHANNEL_FULL ||
 		GetCurrentTimestamp() >= deadline || !IsTransactionState())
 		return false;
+	shared_pool_has_share(0);
 	pool_close_idle();
 	wait_pause(pause_ms, WAIT_NODE_CONNECTION);
 	connect_params(&params, conn->nodename, conn->nodeport, node_at_address(conn->nodename, conn->nodeport),

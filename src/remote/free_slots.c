@@ -13,6 +13,10 @@
  * other sessions, which wait for these if they are refused
  * (connect_finish_in_line).
  *
+ * Long before that, if more than one node has sessions here and they could
+ * soon have half of max_connections, each is told its share: of its sessions,
+ * no more should have connections at a time (shared_pool.c).
+ *
  * The report is a parameter of the protocol, so that it costs no message of
  * its own.  Nothing is in shared memory but the server's own list of free
  * entries, which is read at most once in CHECK_MS by a session.
@@ -43,7 +47,13 @@
  */
 #define RESTING_PART 4
 
-static bool told_few = false;
+/*
+ * Sessions of other nodes should have this part of max_connections, if there
+ * are several.
+ */
+#define SHARED_PART 2
+
+static char told_share[32] = "";
 static TimestampTz slots_checked = 0;
 
 static void
@@ -66,26 +76,47 @@ free_slots_for_rest(void)
 void
 free_slots_forget(void)
 {
-	told_few = false;
+	told_share[0] = '\0';
 	slots_checked = 0;
+}
+
+/*
+ * How many sessions each node should have here; 0: as many as it wants, which
+ * is so if no other one has any, or if there is room for one more of each.
+ */
+static int
+share_of_node(void)
+{
+	int			nsessions;
+	int			nopeners = backend_count_openers(&nsessions);
+	int			room = MaxConnections / SHARED_PART;
+
+	return nopeners < 2 || nsessions + nopeners <= room ? 0 : Max(1, room / nopeners);
 }
 
 void
 free_slots_report(void)
 {
 	TimestampTz now = GetCurrentStatementStartTimestamp();
-	bool		few;
+	char		news[sizeof(told_share)] = "";
 
 	/* the login's transaction comes before its opener can be told */
 	if (whereToSendOutput != DestRemote || !IsNormalProcessingMode() ||
 		!TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
 		return;
 	slots_checked = now;
-	few = !proc_has_free(compat_reserved_connections() + Min(MAX_FEW, MaxConnections / 10));
-	if (!free_slots_for_rest())
-		backend_end_resting(InvalidOid, MAX_FEW);
-	if (few == told_few || backend_served_gpid(MyProcPid) == 0)
+	if (!proc_has_free(compat_reserved_connections() + MaxConnections * (SHARED_PART - 1) / SHARED_PART))
+	{
+		bool		few = !proc_has_free(compat_reserved_connections() + Min(MAX_FEW, MaxConnections / 10));
+		int			share = share_of_node();
+
+		if (few || share > 0)
+			snprintf(news, sizeof(news), "%s%d", few ? FREE_SLOTS_FEW : "", share);
+		if (!free_slots_for_rest())
+			backend_end_resting(InvalidOid, MAX_FEW);
+	}
+	if (strcmp(news, told_share) == 0 || backend_served_gpid(MyProcPid) == 0)
 		return;
-	told_few = few;
-	report_parameter(few ? FREE_SLOTS_FEW : "");
+	strlcpy(told_share, news, sizeof(told_share));
+	report_parameter(news);
 }

@@ -11,13 +11,18 @@
 
 #include "postgres.h"
 
-/* The parameter that a node reports, and its value if there are few. */
+/*
+ * The parameter that a node reports: empty, or how many sessions each of the
+ * nodes that connect to it should have here, behind FREE_SLOTS_FEW if few
+ * connections are left.  0: there is only one such node.
+ */
 #define FREE_SLOTS_PARAMETER "citus.free_connections"
-#define FREE_SLOTS_FEW "few"
+#define FREE_SLOTS_FEW "few "
 
 /*
- * At the end of a transaction: reports it to the node that has opened this
- * session, if it has changed; if there are not many, ends sessions that rest.
+ * With a session's first statement, and at the end of a transaction: reports
+ * it to the node that has opened this session, if it has changed; if there are
+ * not many, ends sessions that rest.
  */
 extern void free_slots_report(void);
 

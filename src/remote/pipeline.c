@@ -411,6 +411,8 @@ take_message(RemoteConn *conn, ChannelEvent event)
 			while (priv->items_head < priv->items_tail && priv->items[priv->items_head] != ITEM_SYNC)
 				priv->items_head++;
 			end_segment(conn);
+			if (!priv->heard)
+				pool_hear(conn);
 			priv->items_head++;
 			return false;
 

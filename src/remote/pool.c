@@ -493,13 +493,43 @@ pool_open_plain(const char *host, int port, ConnectKind kind, Oid login_role, Re
 	return conn;
 }
 
+/* What the node has said of the connections that it has left, or NULL. */
+static const char *
+told_by_node(RemoteConn *conn)
+{
+	return channel_parameter(&conn->priv->channel, FREE_SLOTS_PARAMETER);
+}
+
 /* Whether the node has said that it has few connections left. */
 static bool
 has_scarce_node(RemoteConn *conn)
 {
-	const char *told = channel_parameter(&conn->priv->channel, FREE_SLOTS_PARAMETER);
+	const char *told = told_by_node(conn);
 
-	return told != NULL && strcmp(told, FREE_SLOTS_FEW) == 0;
+	return told != NULL && strncmp(told, FREE_SLOTS_FEW, strlen(FREE_SLOTS_FEW)) == 0;
+}
+
+/* Whether a node's connections are shared out. */
+static bool
+has_crowded_node(RemoteConn *conn)
+{
+	const char *told = told_by_node(conn);
+
+	return told != NULL && told[0] != '\0';
+}
+
+void
+pool_hear(RemoteConn *conn)
+{
+	const char *told = told_by_node(conn);
+
+	conn->priv->heard = true;
+	if (!conn->priv->pooled)
+		return;
+	if (told == NULL || told[0] == '\0')
+		shared_pool_has_room();
+	else
+		shared_pool_has_share(atoi(has_scarce_node(conn) ? told + strlen(FREE_SLOTS_FEW) : told));
 }
 
 /* Whether a connection can be closed without loss. */
@@ -587,7 +617,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 	if (open >= max_adaptive_executor_pool_size || IsolationUsesXactSnapshot())
 		return NULL;
 	for (conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && (conn->xact_wrote || has_scarce_node(conn)))
+		if (in_pool(conn, groupid) && (conn->xact_wrote || has_crowded_node(conn)))
 			return NULL;
 
 	begin_use(CONNECT_POOLED);
@@ -752,7 +782,10 @@ remote_end_transaction(void)
 		conn->owner = NULL;
 		conn->primary = false;
 		if (conn->priv->used)
+		{
 			conn->priv->last_used = GetCurrentStatementStartTimestamp();
+			pool_hear(conn);
+		}
 		conn->priv->used = false;
 		conn->priv->commits = false;
 		conn->xact = REMOTE_XACT_NONE;

@@ -83,6 +83,7 @@ typedef struct RemoteConnPrivate
 	KeptKey		kept_key;
 	bool		used;			/* used in this transaction */
 	bool		pooled;			/* counts in the shared pool */
+	bool		heard;			/* pool_hear was called */
 	bool		extra;			/* not as the session's first one to its
 								 * node */
 	int32		peer_group;		/* group of the node; -1 if it isn't one of
@@ -256,6 +257,11 @@ extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
 extern RemoteConn *pool_open_plain(const char *host, int port, ConnectKind kind, Oid login_role, RemoteOwner *owner);
 
 /*
+ * Has the shared pool hear what the node of a connection has told of its room.
+ */
+extern void pool_hear(RemoteConn *conn);
+
+/*
  * A connection that counted has been closed: gives the shared slot back if it
  * was the last one.
  */
@@ -285,6 +291,13 @@ extern void shared_pool_join(const char *host, int port);
 extern void shared_pool_leave(void);
 
 /*
+ * A node has room for more sessions of this server, or has told how many it
+ * should have there (0: it doesn't know, but no more).
+ */
+extern void shared_pool_has_room(void);
+extern void shared_pool_has_share(int share);
+
+/*
  * Counts a connection beyond the first one to its node; false (not counted) if
  * optional and there is no room.
  */
@@ -298,7 +311,8 @@ extern bool shared_pool_is_limited(void);
 
 /*
  * Whether sessions wait for a slot, for which extra connections are to be
- * closed; shared_pool_due: or all.
+ * closed; shared_pool_due: or all, at the end of a transaction, after
+ * shared_pool_note_idle.
  */
 extern bool shared_pool_crowded(void);
 extern bool shared_pool_due(void);

@@ -29,9 +29,19 @@
  * - for long transactions, the wait is limited by
  *   citus.node_connection_timeout.
  *
+ * Besides the setting, the nodes themselves limit the sessions of clients that
+ * have a slot.  So many sessions have one at once: the node's share of a
+ * server like this one, if all nodes used it (FAIR_PART).  One more may have
+ * for each time that a node has answered without a word about its room.  Once
+ * a node has told a share, no more than that are let in for a while (TOLD_MS).
+ * A session that has waited for long passes this limit (is_patient): it may be
+ * that no node that has room is asked.  So nodes that all open sessions on
+ * each other wait in line here, instead of being refused there.
+ *
  * Everything is under one lightweight lock, which is taken when a session's
  * first and last connections, or extra ones, are opened and closed; but
- * idle_since is the session's own, and waiting may be read without.
+ * idle_since is the session's own, and waiting, credit and told_at may be read
+ * without.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,6 +57,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/backends.h"
+#include "catalog/node.h"
 #include "compat/proc.h"
 #include "lib/shared_area.h"
 #include "lib/wait_event.h"
@@ -60,8 +71,23 @@
  */
 #define SHARE_MS 100
 
+/*
+ * The same for a session at work, if others wait only for nodes to have room:
+ * many nodes would spend much time on making connections.
+ */
+#define WORKING_SHARE_MS 2000
+
 /* How often a waiting session looks for an idle session. */
 #define LOOK_MS 50
+
+/* Nodes should have this part of a server's max_connections, all together. */
+#define FAIR_PART 2
+
+/* For how long a share that a node has told is the limit, milliseconds. */
+#define TOLD_MS 2000
+
+/* A session waits for this part of the time limit, for nodes to have room. */
+#define PATIENT_PART 3
 
 /* A node to which some session has extra connections. */
 typedef struct PoolNode
@@ -75,9 +101,11 @@ typedef struct PoolNode
 typedef struct PoolSession
 {
 	bool		member;			/* has a slot */
+	bool		client;			/* waits its turn for one, as clients do */
 	bool		asked;			/* has been woken up to free its slot */
 	uint64		turn;			/* waits since; a smaller one goes first; 0:
 								 * does not */
+	TimestampTz waits_since;	/* if it has a turn */
 	TimestampTz joined;			/* when it got its slot */
 	TimestampTz idle_since;		/* uses no connection since; 0: does */
 } PoolSession;
@@ -86,8 +114,14 @@ typedef struct SharedPool
 {
 	SharedHeader header;
 	uint64		last_turn;
+	int			cluster_size;	/* nodes */
 	int			members;
+	int			clients;		/* those of them that clients have opened */
 	volatile int waiting;
+	volatile int credit;		/* how many sessions more nodes have room
+								 * for */
+	int			share;			/* what a node has told .. */
+	volatile TimestampTz told_at;	/* .. at that time; 0: nothing */
 	int			nnodes;
 	PoolNode	nodes[MAX_NODES];
 	PoolSession sessions[FLEXIBLE_ARRAY_MEMBER];
@@ -138,6 +172,30 @@ find_node(const char *host, int port)
 	return NULL;
 }
 
+/* How many sessions there may be at once before nodes have answered. */
+static int
+fair_share(void)
+{
+	return Max(1, MaxConnections / FAIR_PART / Max(1, pool_shared->cluster_size));
+}
+
+static bool
+has_share(TimestampTz now)
+{
+	return pool_shared->told_at != 0 && !TimestampDifferenceExceeds(pool_shared->told_at, now, TOLD_MS);
+}
+
+/* Whether the nodes have room for one more session of a client. */
+static bool
+nodes_have_room(TimestampTz now)
+{
+	if (max_shared_pool_size < 0)
+		return true;
+	if (has_share(now))
+		return pool_shared->clients < pool_shared->share;
+	return pool_shared->clients < fair_share() || pool_shared->credit > 0;
+}
+
 /* Whether one more session may have a connection to each node. */
 static bool
 has_room(void)
@@ -150,8 +208,11 @@ has_room(void)
 }
 
 static void
-make_member(PoolSession *session)
+make_member(PoolSession *session, bool client)
 {
+	if (client && pool_shared->clients++ >= fair_share() && pool_shared->credit > 0)
+		pool_shared->credit--;
+	session->client = client;
 	if (session->turn != 0)
 		pool_shared->waiting--;
 	session->turn = 0;
@@ -162,10 +223,19 @@ make_member(PoolSession *session)
 	pool_shared->members++;
 }
 
+/* Whether a session has waited for so long that nodes need have no room. */
+static bool
+is_patient(const PoolSession *session, TimestampTz now)
+{
+	return TimestampDifferenceExceeds(session->waits_since, now, node_connection_timeout / PATIENT_PART);
+}
+
 /* Gives free slots to the sessions that have waited longest. */
 static void
 hand_out(void)
 {
+	TimestampTz now = pool_shared->waiting > 0 ? GetCurrentTimestamp() : 0;
+
 	while (pool_shared->waiting > 0 && has_room())
 	{
 		PoolSession *first = NULL;
@@ -177,16 +247,18 @@ hand_out(void)
 			if (session->turn != 0 && (first == NULL || session->turn < first->turn))
 				first = session;
 		}
-		make_member(first);
+		if (!nodes_have_room(now) && !is_patient(first, now))
+			break;
+		make_member(first, true);
 		SetLatch(&ProcGlobal->allProcs[first - pool_shared->sessions].procLatch);
 	}
 }
 
-/* Whether others wait, and this session has had its slot for long enough. */
+/* Whether a session has had its slot for long enough. */
 static bool
-is_due(const PoolSession *session, TimestampTz now)
+is_due(const PoolSession *session, TimestampTz now, int share_ms)
 {
-	return session->member && TimestampDifferenceExceeds(session->joined, now, SHARE_MS);
+	return session->member && TimestampDifferenceExceeds(session->joined, now, share_ms);
 }
 
 /*
@@ -207,7 +279,7 @@ ask_idle_session(void)
 	{
 		PoolSession *session = &pool_shared->sessions[i];
 
-		if (session->idle_since != 0 && !session->asked && is_due(session, now) &&
+		if (session->idle_since != 0 && !session->asked && is_due(session, now, SHARE_MS) &&
 			(idlest == NULL || session->idle_since < idlest->idle_since))
 			idlest = session;
 	}
@@ -226,13 +298,17 @@ static bool
 join_or_queue(bool forced)
 {
 	PoolSession *session = my_session();
+	TimestampTz now = GetCurrentTimestamp();
+	int			nnodes = list_length(node_all());
 
 	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
-	if (!session->member && (forced || (pool_shared->waiting == 0 && has_room())))
-		make_member(session);
+	pool_shared->cluster_size = nnodes;
+	if (!session->member && (forced || (pool_shared->waiting == 0 && has_room() && nodes_have_room(now))))
+		make_member(session, !forced);
 	else if (!session->member && session->turn == 0)
 	{
 		session->turn = ++pool_shared->last_turn;
+		session->waits_since = now;
 		pool_shared->waiting++;
 	}
 	LWLockRelease(pool_shared->header.lock);
@@ -249,11 +325,49 @@ shared_pool_leave(void)
 	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	if (session->member)
 		pool_shared->members--;
+	if (session->member && session->client)
+		pool_shared->clients--;
 	if (session->turn != 0)
 		pool_shared->waiting--;
 	session->member = false;
 	session->turn = 0;
 	hand_out();
+	LWLockRelease(pool_shared->header.lock);
+}
+
+void
+shared_pool_has_room(void)
+{
+	TimestampTz now;
+
+	if (pool_shared->told_at == 0 && pool_shared->credit >= fair_share())
+		return;
+	now = GetCurrentStatementStartTimestamp();
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
+	if (!has_share(now))
+	{
+		pool_shared->told_at = 0;
+		if (pool_shared->credit < fair_share())
+			pool_shared->credit++;
+		hand_out();
+	}
+	LWLockRelease(pool_shared->header.lock);
+}
+
+void
+shared_pool_has_share(int share)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (has_share(now) && pool_shared->share <= share && !TimestampDifferenceExceeds(pool_shared->told_at, now, TOLD_MS / 4))
+		return;
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
+	pool_shared->credit = 0;
+	if (share > 0)
+	{
+		pool_shared->share = share;
+		pool_shared->told_at = now;
+	}
 	LWLockRelease(pool_shared->header.lock);
 }
 
@@ -363,7 +477,12 @@ shared_pool_crowded(void)
 bool
 shared_pool_due(void)
 {
-	return pool_shared->waiting > 0 && is_due(my_session(), GetCurrentTimestamp());
+	PoolSession *session = my_session();
+	bool		asked = session->asked;
+
+	session->asked = false;
+	return pool_shared->waiting > 0 &&
+		is_due(session, GetCurrentTimestamp(), has_room() && !asked ? WORKING_SHARE_MS : SHARE_MS);
 }
 
 void
@@ -375,7 +494,6 @@ shared_pool_note_use(void)
 void
 shared_pool_note_idle(void)
 {
-	my_session()->asked = false;
 	my_session()->idle_since = GetCurrentStatementStartTimestamp();
 	pg_memory_barrier();		/* shared_pool_due comes after this */
 }

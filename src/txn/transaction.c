@@ -80,7 +80,8 @@ txn_reads_in_xact(void)
 void
 txn_statement_begins(void)
 {
-	backend_show();
+	if (backend_show())
+		free_slots_report();
 	deadlock_victim_prepare();
 }
 

@@ -1,6 +1,7 @@
 """Clusters of more nodes than a node has connections for: sessions wait for connections, and none fails."""
 
 import threading
+import time
 
 import pytest
 
@@ -23,7 +24,7 @@ def narrow():
         yield made
 
 
-def work_at_once(nodes, work):
+def work_at_once(nodes, work, meanwhile=lambda: time.sleep(0.1)):
     """Runs work(connection) in SESSIONS sessions of each node, at the same time; returns what failed."""
     failed = []
     start = threading.Barrier(len(nodes) * SESSIONS)
@@ -39,8 +40,8 @@ def work_at_once(nodes, work):
     threads = [threading.Thread(target=run, args=(node,)) for node in nodes for _ in range(SESSIONS)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    while any(thread.is_alive() for thread in threads):
+        meanwhile()
     return failed
 
 
@@ -52,6 +53,31 @@ def test_statements_wait_for_peers(narrow):
             connection.execute("UPDATE t SET payload = payload WHERE id = 1")
 
     assert work_at_once(narrow.nodes, work) == []
+
+
+def test_crowds_wait_at_home(narrow, connect):
+    """Where many nodes' sessions want all of a node's connections, they take turns on their own nodes, and leave some."""
+    def look():
+        ports = {port for port, in rows(watcher, "SELECT client_port FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid%%'")}
+        seen.append(len(ports if servers.MULTIPLEXED else ports & servers.client_sockets(narrow.workers[0].port)))
+
+    def work(connection):
+        for _ in range(5):
+            assert value(connection, "SELECT count(*) FROM t") == 1000
+
+    seen = []
+    watcher = connect(narrow.workers[0])
+    assert work_at_once(narrow.nodes[:1] + narrow.nodes[2:], work, look) == []
+    assert max(seen) <= MAX_CONNECTIONS // 2
+
+
+def test_transactions_that_stay_open_do_not_keep_others_waiting(narrow, connect):
+    """A node waits for room on others only while its own sessions end, or for a part of the time limit."""
+    held = []
+    for _ in range(5):
+        held.append(connect(narrow.coordinator, autocommit=False))
+        held[-1].execute("SET citus.node_connection_timeout = '9s'")
+        assert value(held[-1], "SELECT count(*) FROM t") == 1000
 
 
 def test_idle_sessions_leave_some(narrow, connect):
