@@ -76,7 +76,9 @@ BEGIN
 				'pg_stat_get_blocks_fetched', 'pg_stat_get_blocks_hit', 'pg_stat_get_lastscan',
 				'pg_stat_get_last_vacuum_time', 'pg_stat_get_last_autovacuum_time', 'pg_stat_get_last_analyze_time',
 				'pg_stat_get_last_autoanalyze_time', 'pg_stat_get_vacuum_count', 'pg_stat_get_autovacuum_count',
-				'pg_stat_get_analyze_count', 'pg_stat_get_autoanalyze_count')
+				'pg_stat_get_analyze_count', 'pg_stat_get_autoanalyze_count',
+				'pg_stat_get_total_vacuum_time', 'pg_stat_get_total_autovacuum_time',
+				'pg_stat_get_total_analyze_time', 'pg_stat_get_total_autoanalyze_time')
 			AND to_regprocedure(format('citus_internal.%I(oid)', proname)) IS NULL
 	LOOP
 		EXECUTE format($$CREATE FUNCTION citus_internal.%I(relation oid)

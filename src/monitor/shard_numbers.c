@@ -40,32 +40,36 @@ SQL_FUNCTION(citus_internal_local_shard_numbers);
 
 /*
  * The shards are vacuumed and analyzed one by one, so the counts and times of
- * that aren't summed.
+ * that aren't summed; how long it took is.
  */
 const TableStatistic table_statistics[STATISTICS_MAX] = {
-	{"pg_stat_get_numscans", false},
-	{"pg_stat_get_tuples_returned", false},
-	{"pg_stat_get_tuples_fetched", false},
-	{"pg_stat_get_tuples_inserted", false},
-	{"pg_stat_get_tuples_updated", false},
-	{"pg_stat_get_tuples_deleted", false},
-	{"pg_stat_get_tuples_hot_updated", false},
-	{"pg_stat_get_tuples_newpage_updated", false},
-	{"pg_stat_get_live_tuples", false},
-	{"pg_stat_get_dead_tuples", false},
-	{"pg_stat_get_mod_since_analyze", false},
-	{"pg_stat_get_ins_since_vacuum", false},
-	{"pg_stat_get_blocks_fetched", false},
-	{"pg_stat_get_blocks_hit", false},
-	{"pg_stat_get_lastscan", true},
-	{"pg_stat_get_last_vacuum_time", true},
-	{"pg_stat_get_last_autovacuum_time", true},
-	{"pg_stat_get_last_analyze_time", true},
-	{"pg_stat_get_last_autoanalyze_time", true},
-	{"pg_stat_get_vacuum_count", true},
-	{"pg_stat_get_autovacuum_count", true},
-	{"pg_stat_get_analyze_count", true},
-	{"pg_stat_get_autoanalyze_count", true},
+	{"pg_stat_get_numscans", STATISTIC_SUM},
+	{"pg_stat_get_tuples_returned", STATISTIC_SUM},
+	{"pg_stat_get_tuples_fetched", STATISTIC_SUM},
+	{"pg_stat_get_tuples_inserted", STATISTIC_SUM},
+	{"pg_stat_get_tuples_updated", STATISTIC_SUM},
+	{"pg_stat_get_tuples_deleted", STATISTIC_SUM},
+	{"pg_stat_get_tuples_hot_updated", STATISTIC_SUM},
+	{"pg_stat_get_tuples_newpage_updated", STATISTIC_SUM},
+	{"pg_stat_get_live_tuples", STATISTIC_SUM},
+	{"pg_stat_get_dead_tuples", STATISTIC_SUM},
+	{"pg_stat_get_mod_since_analyze", STATISTIC_SUM},
+	{"pg_stat_get_ins_since_vacuum", STATISTIC_SUM},
+	{"pg_stat_get_blocks_fetched", STATISTIC_SUM},
+	{"pg_stat_get_blocks_hit", STATISTIC_SUM},
+	{"pg_stat_get_lastscan", STATISTIC_LARGEST},
+	{"pg_stat_get_last_vacuum_time", STATISTIC_LARGEST},
+	{"pg_stat_get_last_autovacuum_time", STATISTIC_LARGEST},
+	{"pg_stat_get_last_analyze_time", STATISTIC_LARGEST},
+	{"pg_stat_get_last_autoanalyze_time", STATISTIC_LARGEST},
+	{"pg_stat_get_vacuum_count", STATISTIC_LARGEST},
+	{"pg_stat_get_autovacuum_count", STATISTIC_LARGEST},
+	{"pg_stat_get_analyze_count", STATISTIC_LARGEST},
+	{"pg_stat_get_autoanalyze_count", STATISTIC_LARGEST},
+	{"pg_stat_get_total_vacuum_time", STATISTIC_FLOAT_SUM},
+	{"pg_stat_get_total_autovacuum_time", STATISTIC_FLOAT_SUM},
+	{"pg_stat_get_total_analyze_time", STATISTIC_FLOAT_SUM},
+	{"pg_stat_get_total_autoanalyze_time", STATISTIC_FLOAT_SUM},
 };
 
 /* What a call asks for. */
@@ -118,11 +122,17 @@ relation_toast_index(Oid relid)
 	return indexes != NIL ? linitial_oid(indexes) : InvalidOid;
 }
 
+static ShardStatistics
+how_shards_count(NumbersKind kind, int number)
+{
+	return kind == NUMBERS_STATISTICS ? table_statistics[number].shards : STATISTIC_SUM;
+}
+
 void
 numbers_clear(NumbersKind kind, int64 *numbers)
 {
 	for (int i = 0; i < NUMBERS_MAX; i++)
-		numbers[i] = kind == NUMBERS_STATISTICS && table_statistics[i].largest ? NO_NUMBER : 0;
+		numbers[i] = how_shards_count(kind, i) == STATISTIC_LARGEST ? NO_NUMBER : 0;
 }
 
 void
@@ -130,10 +140,17 @@ numbers_add(NumbersKind kind, int64 *numbers, const int64 *more)
 {
 	for (int i = 0; i < NUMBERS_MAX; i++)
 	{
-		if (kind == NUMBERS_STATISTICS && table_statistics[i].largest)
+		ShardStatistics how = how_shards_count(kind, i);
+
+		if (how == STATISTIC_LARGEST)
 			numbers[i] = Max(numbers[i], more[i]);
-		else if (more[i] != NO_NUMBER)
+		else if (more[i] == NO_NUMBER)
+			continue;
+		else if (how == STATISTIC_SUM)
 			numbers[i] += more[i];
+		else
+			numbers[i] = DatumGetInt64(Float8GetDatum(DatumGetFloat8(Int64GetDatum(numbers[i])) +
+													  DatumGetFloat8(Int64GetDatum(more[i]))));
 	}
 }
 

@@ -22,15 +22,22 @@ typedef enum NumbersKind
 	NUMBERS_STATISTICS,			/* what table_statistics has */
 } NumbersKind;
 
-/* A statistic of a relation, and how the shards' are those of their table. */
+/* How the statistics of shards are that of their table. */
+typedef enum ShardStatistics
+{
+	STATISTIC_SUM,				/* of int8 */
+	STATISTIC_LARGEST,			/* int8 or timestamptz */
+	STATISTIC_FLOAT_SUM,		/* of float8, a number being its bits */
+} ShardStatistics;
+
+/* A statistic of a relation. */
 typedef struct TableStatistic
 {
-	const char *function;		/* of the server, which returns int8 or
-								 * timestamptz */
-	bool		largest;		/* the largest, not the sum */
+	const char *function;		/* of the server */
+	ShardStatistics shards;
 } TableStatistic;
 
-#define STATISTICS_MAX 23
+#define STATISTICS_MAX 27
 
 /*
  * Those of all versions of the server; functions that it lacks aren't called.

@@ -522,7 +522,7 @@ citus_internal_relation_statistic(PG_FUNCTION_ARGS)
 	{
 		int64		of_shards = numbers_of_relation(cache, relid, &lost)[call->statistic];
 
-		number = lost ? NO_NUMBER : table_statistics[call->statistic].largest ? Max(number, of_shards) : of_shards;
+		number = lost ? NO_NUMBER : table_statistics[call->statistic].shards == STATISTIC_LARGEST ? Max(number, of_shards) : of_shards;
 	}
 	if (number == NO_NUMBER)
 		PG_RETURN_NULL();

@@ -144,7 +144,8 @@ FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_
                      "numscans", "tuples_returned", "tuples_fetched", "tuples_inserted", "tuples_updated", "tuples_deleted", "tuples_hot_updated",
                      "tuples_newpage_updated", "live_tuples", "dead_tuples", "mod_since_analyze", "ins_since_vacuum", "blocks_fetched", "blocks_hit",
                      "lastscan", "last_vacuum_time", "last_autovacuum_time", "last_analyze_time", "last_autoanalyze_time", "vacuum_count",
-                     "autovacuum_count", "analyze_count", "autoanalyze_count")}
+                     "autovacuum_count", "analyze_count", "autoanalyze_count",
+                     "total_vacuum_time", "total_autovacuum_time", "total_analyze_time", "total_autoanalyze_time")}
 
 POLYMORPHIC = {"anyelement": "pg_catalog.pg_class"}
 

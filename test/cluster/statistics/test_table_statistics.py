@@ -64,6 +64,16 @@ def test_statistics(many, connect):
         assert value(stranger, "SELECT idx_blks_hit + idx_blks_read > 0 FROM pg_statio_user_indexes WHERE relname = 'counted'")
         stranger.execute("RESET ROLE; SET citus.sum_over_shards = off")
         assert rows(stranger, "SELECT n_tup_ins, idx_scan, analyze_count FROM pg_stat_user_tables WHERE relname = 'counted'") == [(0, 0, 1)]
+    if connection.info.server_version >= 180000:
+        of_shard = "SELECT pg_stat_get_total_vacuum_time(o) + pg_stat_get_total_analyze_time(o) FROM CAST('%s'::regclass AS oid) o"
+
+        def measured():
+            connection.execute("VACUUM (FREEZE, ANALYZE) counted")
+            of_shards = value(connection, "SELECT sum(result::float8) FROM run_command_on_shards('counted', %s)", [of_shard])
+            return of_shards > 0 and value(connection, "SELECT total_vacuum_time + total_analyze_time FROM pg_stat_user_tables "
+                                                       "WHERE relname = 'counted'") == of_shards
+
+        wait_until(measured, "times of the shards")
     connection.execute("DROP TABLE counted; DROP ROLE stranger")
 
 
