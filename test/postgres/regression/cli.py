@@ -120,7 +120,7 @@ def run_mode(mode, folder, tests, expected, args):
     for text in expected.vanished(mode, tests, found):
         print(f"postgres: {mode}: no longer differs: {text}")
     if args.update:
-        expected.update(mode, tests, found)
+        expected.update(mode, tests, found, set(tests) == set(schedule(folder)))
     print(f"postgres: {mode}: {statements} statements in {len(tests)} scripts, {len(found)} kinds of differences", flush=True)
     return statements - len(failures), failures
 

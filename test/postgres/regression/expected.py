@@ -77,9 +77,9 @@ class Expected:
         """Entries of these tests that a run didn't find."""
         return sorted(text for text in self.entries[mode] - found if script_of(text) in tests)
 
-    def update(self, mode, tests, found):
-        """Makes the list say what a run of these tests found; new entries go below the first heading, to be explained."""
-        kept = {text for text in self.entries[mode] if script_of(text) not in tests}
+    def update(self, mode, tests, found, every):
+        """Makes the list say what a run of these tests, or of every one, found; new entries go below the first heading, to be explained."""
+        kept = set() if every else {text for text in self.entries[mode] if script_of(text) not in tests}
         self.entries[mode] = kept | found
 
     def write(self):

@@ -84,7 +84,7 @@ def run_isolation(mode, folder, specs, expected, args):
     for text in expected.vanished(mode, specs, found):
         print(f"postgres: {mode}: no longer differs: {text}")
     if args.update:
-        expected.update(mode, specs, found)
+        expected.update(mode, specs, found, False)
     print(f"postgres: {mode}: {permutations} permutations in {len(specs)} specs, {len(found)} specs differ", flush=True)
     return permutations - len(failures), failures
 
