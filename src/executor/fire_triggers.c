@@ -29,6 +29,9 @@
  * them clones of its own.  Each partition has its own TriggerRun, which
  * partition_triggers.c chooses.
  *
+ * The triggers of global indexes are called before those of users, which may
+ * look for rows by their keys.
+ *
  * Internal triggers (foreign keys, deferred uniqueness) are left out: each
  * shard or copy of a table has its own.
  *
@@ -41,6 +44,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
@@ -49,10 +53,18 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "compat/row_triggers.h"
 #include "executor/fire_triggers.h"
 #include "executor/partition_triggers.h"
+
+/* Rows that the triggers of global indexes have not got yet; NULL: none. */
+typedef struct ChangedRows
+{
+	Tuplestorestate *old;
+	Tuplestorestate *new;
+} ChangedRows;
 
 struct TriggerRun
 {
@@ -75,6 +87,10 @@ struct TriggerRun
 	TupleTableSlot *stored;		/* as it is stored, for AFTER ROW triggers */
 	TransitionCaptureState *capture;
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
+	TriggerDesc *indexes;		/* those of global indexes; NULL: none */
+	ChangedRows inserted;		/* for these */
+	ChangedRows updated;
+	ChangedRows deleted;
 	bool		computes_columns;	/* the table has generated columns */
 	bool		calling;		/* BEFORE ROW triggers are being called */
 	bool		queries;		/* one of them has run statements */
@@ -86,20 +102,52 @@ struct TriggerRun
 /* The run whose BEFORE ROW triggers are being called, or NULL. */
 static TriggerRun *called_run = NULL;
 
-/* Removes triggers: the server's own, or those of users. */
+/* Whose triggers. */
+typedef enum TriggerOwner
+{
+	TRIGGERS_OF_USERS,
+	TRIGGERS_OF_INDEXES,		/* global ones */
+	TRIGGERS_OF_SERVER
+} TriggerOwner;
+
+static TriggerOwner
+owner_of_trigger(const Trigger *trigger)
+{
+	return trigger_is_of_global_index(trigger->tgisinternal, trigger->tgname) ? TRIGGERS_OF_INDEXES :
+		trigger->tgisinternal ? TRIGGERS_OF_SERVER : TRIGGERS_OF_USERS;
+}
+
+/* Removes other triggers. */
 static void
-keep_triggers(TriggerDesc *triggers, bool internal)
+keep_triggers(TriggerDesc *triggers, TriggerOwner owner)
 {
 	int			count = 0;
 
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &triggers->triggers[i];
-
-		if ((trigger->tgisinternal && !trigger_is_of_global_index(true, trigger->tgname)) == internal)
+		if (owner_of_trigger(&triggers->triggers[i]) == owner)
 			triggers->triggers[count++] = triggers->triggers[i];
 	}
 	triggers->numtriggers = count;
+}
+
+/* Lets only the remaining triggers ask for transition tables. */
+static void
+note_transition_tables(TriggerDesc *triggers)
+{
+	triggers->trig_insert_new_table = triggers->trig_update_old_table = false;
+	triggers->trig_update_new_table = triggers->trig_delete_old_table = false;
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		bool		old = TRIGGER_USES_TRANSITION_TABLE(trigger->tgoldtable);
+		bool		new = TRIGGER_USES_TRANSITION_TABLE(trigger->tgnewtable);
+
+		triggers->trig_insert_new_table |= TRIGGER_FOR_INSERT(trigger->tgtype) && new;
+		triggers->trig_update_old_table |= TRIGGER_FOR_UPDATE(trigger->tgtype) && old;
+		triggers->trig_update_new_table |= TRIGGER_FOR_UPDATE(trigger->tgtype) && new;
+		triggers->trig_delete_old_table |= TRIGGER_FOR_DELETE(trigger->tgtype) && old;
+	}
 }
 
 static bool
@@ -149,7 +197,13 @@ init_info(TriggerRun *run, ResultRelInfo *root, int instrument)
 	InitResultRelInfo(run->info, run->rel, 1, root, instrument);
 	if (run->info->ri_TrigDesc == NULL)
 		run->info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
-	keep_triggers(run->info->ri_TrigDesc, false);
+	run->indexes = CopyTriggerDesc(run->info->ri_TrigDesc);
+	keep_triggers(run->indexes, TRIGGERS_OF_INDEXES);
+	keep_triggers(run->info->ri_TrigDesc, TRIGGERS_OF_USERS);
+	if (run->indexes->numtriggers == 0)
+		run->indexes = NULL;
+	else
+		note_transition_tables(run->info->ri_TrigDesc);
 	run->stores_rows = has_deferrable(run->info->ri_TrigDesc);
 	if (run->stores_rows)
 		return;
@@ -282,9 +336,78 @@ triggers_before_statement(TriggerRun *run)
 		ExecBSDeleteTriggers(run->estate, run->info);
 }
 
+/* Calls the triggers of global indexes for a command, and forgets its rows. */
+static void
+call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int16 type)
+{
+	if (rows->old == NULL && rows->new == NULL)
+		return;
+	for (int i = 0; i < run->indexes->numtriggers; i++)
+	{
+		Trigger    *trigger = &run->indexes->triggers[i];
+		TriggerData data = {.type = T_TriggerData, .tg_event = event | TRIGGER_EVENT_AFTER, .tg_relation = run->rel,
+							.tg_trigger = trigger, .tg_oldtable = rows->old, .tg_newtable = rows->new};
+		FmgrInfo	function;
+
+		LOCAL_FCINFO(call, 0);
+
+		if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER, type) ||
+			trigger->tgenabled == TRIGGER_DISABLED)
+			continue;
+		fmgr_info(trigger->tgfoid, &function);
+		InitFunctionCallInfoData(*call, &function, 0, InvalidOid, (fmNodePtr) &data, NULL);
+		(void) FunctionCallInvoke(call);
+	}
+	if (rows->old != NULL)
+		tuplestore_end(rows->old);
+	if (rows->new != NULL)
+		tuplestore_end(rows->new);
+	rows->old = rows->new = NULL;
+}
+
+/*
+ * Writes the entries of the rows so far: before the triggers of users fire,
+ * which may look for these rows by their keys.
+ */
+static void
+write_entries_so_far(TriggerRun *run)
+{
+	if (run->indexes == NULL)
+		return;
+	call_index_triggers(run, &run->deleted, TRIGGER_EVENT_DELETE, TRIGGER_TYPE_DELETE);
+	call_index_triggers(run, &run->updated, TRIGGER_EVENT_UPDATE, TRIGGER_TYPE_UPDATE);
+	call_index_triggers(run, &run->inserted, TRIGGER_EVENT_INSERT, TRIGGER_TYPE_INSERT);
+}
+
+/* A store of rows for them. */
+static Tuplestorestate *
+row_store(TriggerRun *run, Tuplestorestate **store)
+{
+	MemoryContext old_context;
+
+	if (*store == NULL)
+	{
+		old_context = MemoryContextSwitchTo(run->context);
+		*store = tuplestore_begin_heap(true, false, work_mem);
+		MemoryContextSwitchTo(old_context);
+	}
+	return *store;
+}
+
+/* Applies the changes that wait, and writes their entries. */
+static bool
+apply_changes(TriggerRun *run)
+{
+	bool		applied = run->apply(run->apply_arg);
+
+	write_entries_so_far(run);
+	return applied;
+}
+
 void
 triggers_after_statement(TriggerRun *run)
 {
+	write_entries_so_far(run);
 	if (run->commands & COMMAND_BIT(CMD_DELETE))
 		ExecASDeleteTriggers(run->estate, run->info, run->capture);
 	if (run->commands & COMMAND_BIT(CMD_UPDATE))
@@ -344,7 +467,7 @@ call_before(TriggerRun *run, CmdType command, HeapTuple old)
 
 	CHECK_FOR_INTERRUPTS();
 	if (run->queries)
-		(void) run->apply(run->apply_arg);
+		(void) apply_changes(run);
 	called_run = run;
 	run->calling = true;
 	PG_TRY();
@@ -413,7 +536,7 @@ triggers_statement_starts(Snapshot snapshot)
 	called_run = NULL;
 	PG_TRY();
 	{
-		applied = run->apply(run->apply_arg);
+		applied = apply_changes(run);
 	}
 	PG_FINALLY();
 	{
@@ -500,12 +623,17 @@ void
 triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
 	bool		fires = run->info->ri_TrigDesc->trig_insert_after_row;
+	TupleTableSlot *slot;
 
 	if (run->partitions != NULL)
 		partition_after_insert(run->partitions, values, nulls);
-	else if (fires || run->capture != NULL)
-		ExecARInsertTriggers(run->estate, run->info, new_row(run, CMD_INSERT, fires, values, nulls), NIL,
-							 run->capture);
+	else if (fires || run->capture != NULL || run->indexes != NULL)
+	{
+		slot = new_row(run, CMD_INSERT, fires, values, nulls);
+		if (run->indexes != NULL)
+			tuplestore_puttupleslot(row_store(run, &run->inserted.new), slot);
+		ExecARInsertTriggers(run->estate, run->info, slot, NIL, run->capture);
+	}
 }
 
 void
@@ -521,12 +649,17 @@ triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls
 		partition_after_update(run->partitions, old, values, nulls);
 		return;
 	}
-	if (!fires && capture == NULL)
+	if (!fires && capture == NULL && run->indexes == NULL)
 		return;
 	ItemPointerSetInvalid(&place);
 	if (fires)
 		place = lend_storage(run, old);
 	slot = new_row(run, CMD_UPDATE, fires, values, nulls);
+	if (run->indexes != NULL)
+	{
+		tuplestore_puttuple(row_store(run, &run->updated.old), old);
+		tuplestore_puttupleslot(row_store(run, &run->updated.new), slot);
+	}
 	ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, ItemPointerIsValid(&place) ? &place : NULL,
 						 ItemPointerIsValid(&place) ? NULL : old, slot, NIL, capture, false);
 }
@@ -541,6 +674,8 @@ triggers_after_delete(TriggerRun *run, HeapTuple old)
 		partition_after_delete(run->partitions, old);
 		return;
 	}
+	if (run->indexes != NULL)
+		tuplestore_puttuple(row_store(run, &run->deleted.old), old);
 	ItemPointerSetInvalid(&place);
 	if (run->info->ri_TrigDesc->trig_delete_after_row)
 		place = lend_storage(run, old);
@@ -593,7 +728,7 @@ triggers_suppress(QueryDesc *query_desc)
 {
 	foreach_ptr(ResultRelInfo, info, query_desc->estate->es_opened_result_relations)
 		if (info->ri_TrigDesc != NULL)
-			keep_triggers(info->ri_TrigDesc, true);
+			keep_triggers(info->ri_TrigDesc, TRIGGERS_OF_SERVER);
 }
 
 TriggerDesc *
@@ -604,7 +739,7 @@ triggers_hide(Relation rel)
 	if (all != NULL)
 	{
 		rel->trigdesc = CopyTriggerDesc(all);
-		keep_triggers(rel->trigdesc, true);
+		keep_triggers(rel->trigdesc, TRIGGERS_OF_SERVER);
 		rel->trigdesc->trig_insert_new_table = false;
 	}
 	return all;

@@ -100,6 +100,38 @@ REVOKE ALL ON SCHEMA global_index FROM global_index_owner;
 DROP ROLE global_index_owner;
 \set SHOW_CONTEXT errors
 
+-- triggers of users find rows by their keys
+CREATE TABLE seen (a int, b int UNIQUE, c text);
+SELECT create_distributed_table('seen', 'a');
+CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% % %: % %', TG_WHEN, TG_OP, TG_LEVEL, (SELECT c FROM seen WHERE b = 5), (SELECT count(*) FROM seen WHERE b IN (5, 6));
+	RETURN NEW;
+END $$;
+CREATE TRIGGER a_row AFTER INSERT OR UPDATE OR DELETE ON seen FOR EACH ROW EXECUTE FUNCTION see();
+CREATE TRIGGER a_statement AFTER INSERT OR UPDATE ON seen FOR EACH STATEMENT EXECUTE FUNCTION see();
+INSERT INTO seen VALUES (1, 5, 'x');
+UPDATE seen SET a = 2, c = 'y';
+UPDATE seen SET b = 6;
+UPDATE seen SET b = 5;
+DELETE FROM seen;
+CREATE TRIGGER a_before BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION see();
+INSERT INTO seen VALUES (1, 5, 'x'), (2, 6, 'y');
+CREATE UNIQUE INDEX ON seen (a, b);
+INSERT INTO seen VALUES (3, 7, 'z'), (2, 6, 'a') ON CONFLICT (a, b) DO NOTHING;
+DROP TRIGGER a_row ON seen;
+DROP TRIGGER a_before ON seen;
+INSERT INTO seen VALUES (1, 5, 'u'), (4, 8, 'z') ON CONFLICT (a, b) DO UPDATE SET b = 9, c = excluded.c;
+MERGE INTO seen USING (VALUES (1, 5), (2, 6), (1, 9)) v (x, y) ON a = x AND b = y WHEN MATCHED AND y = 9 THEN DELETE
+	WHEN MATCHED THEN UPDATE SET b = 5 WHEN NOT MATCHED THEN INSERT VALUES (x, 6, 'm');
+COPY seen FROM STDIN;
+9	10	c
+\.
+SELECT * FROM seen ORDER BY b;
+SELECT citus_check_global_index('seen_b_key');
+DROP TABLE seen;
+DROP FUNCTION see;
+
 -- a domain's values are checked where they are stored
 CREATE DOMAIN code AS varchar(5) CHECK (VALUE <> 'none');
 CREATE TABLE coded (a int, b code UNIQUE);
