@@ -40,6 +40,7 @@
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -70,9 +71,10 @@ SQL_FUNCTION(citus_internal_drop_shard_copy);
 
 /*
  * How long to wait for a former placement, and for another node's answer; in
- * ms.
+ * ms.  That is less than a client's DROP needs to find that it and clean-up
+ * wait for each other: clean-up gives way, and is tried again.
  */
-#define LOCK_WAIT_MS 1000
+#define LOCK_WAIT_MS Max(Min(1000, DeadlockTimeout / 2), 1)
 
 typedef struct CleanupRecord
 {

@@ -186,7 +186,7 @@ former_group(Oid relid, int64 shardid)
 	const ShardInfo *shard;
 
 	AcceptInvalidationMessages();
-	shard = drive_find_shard(metadata_require(relid), shardid);
+	shard = drive_find_shard(drive_require_table(relid), shardid);
 	return shard == NULL ? -1 : shard->former_group;
 }
 
@@ -269,6 +269,13 @@ drive_check_tables(List *relids)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("a table was dropped while its shards were moved, split or merged"),
 					 errhint("Try again, if the shard group has other tables.")));
+}
+
+const DistTable *
+drive_require_table(Oid relid)
+{
+	drive_check_tables(list_make1_oid(relid));
+	return metadata_require(relid);
 }
 
 void

@@ -117,6 +117,12 @@ extern void drive_check_caller(const char *what);
  */
 extern void drive_check_tables(List *relids);
 
+/*
+ * The metadata of a table whose shards are moved or split; errors like that if
+ * it was dropped.
+ */
+extern const DistTable *drive_require_table(Oid relid);
+
 /* Errors unless the user owns all tables that are colocated with this one. */
 extern void drive_check_owner(const DistTable *table);
 

@@ -178,7 +178,7 @@ drive_operation(const Drive *drive)
 static void
 ask_target(const Drive *drive, NodeFunction function)
 {
-	const DistTable *table = metadata_require(drive->relid);
+	const DistTable *table = drive_require_table(drive->relid);
 	const ShardInfo *shard = drive_require_shard(table, drive->shardid);
 
 	(void) drive_ask(drive->target_conn,
@@ -205,7 +205,7 @@ make_copies(Drive *drive)
 static void
 start_replication(const Drive *drive)
 {
-	const DistTable *table = metadata_require(drive->relid);
+	const DistTable *table = drive_require_table(drive->relid);
 	HashRange	range = drive_require_shard(table, drive->shardid)->range;
 
 	for (int i = 0; i < drive->channels->nrows; i++)
@@ -337,7 +337,7 @@ switch_over(const Drive *drive)
 static void
 drive_move(Drive *drive)
 {
-	const DistTable *table = metadata_require(drive->relid);
+	const DistTable *table = drive_require_table(drive->relid);
 	bool		switched = false;
 
 	(void) remote_plain_exec(drive->source_conn, psprintf("SET citus.move_pause_limit TO %d", drive_pause_limit), ERROR);
@@ -412,14 +412,14 @@ move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, co
 
 	drive_check_caller("move a shard");
 	drive.relid = metadata_require_shard(shardid);
-	drive_check_owner(metadata_require(drive.relid));
+	drive_check_owner(drive_require_table(drive.relid));
 	drive.source = drive_require_node(source, "move shards from");
 	drive.target = drive_require_node(target, "move shards to");
-	if (metadata_require(drive.relid)->kind == DIST_REFERENCE)
+	if (drive_require_table(drive.relid)->kind == DIST_REFERENCE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" is a reference table, which is on all nodes", get_rel_name(drive.relid))));
-	shard = drive_require_shard(metadata_require(drive.relid), shardid);
+	shard = drive_require_shard(drive_require_table(drive.relid), shardid);
 	if (shard->groupid == target->groupid)
 	{
 		ereport(NOTICE,

@@ -163,7 +163,7 @@ move_shard_name(Oid relid, int64 shardid)
 static const ShardInfo *
 moved_shard(Oid relid)
 {
-	const DistTable *table = metadata_require(relid);
+	const DistTable *table = drive_require_table(relid);
 	int			index = shard_index_of_range(table, current_move->range);
 
 	if (index < 0)

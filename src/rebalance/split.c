@@ -37,7 +37,7 @@ SQL_FUNCTION(citus_merge_shards);
 static void
 drive_plan(const ReshapePlan *plan, RemoteConn *conn)
 {
-	drive_clear_remains(conn, metadata_require(plan->relid), plan->range);
+	drive_clear_remains(conn, drive_require_table(plan->relid), plan->range);
 	(void) drive_ask(conn, psprintf("SET LOCAL lock_timeout TO %d; %s", drive_switch_timeout,
 									node_call(NODE_reshape_begin, node_bigint(plan->shardid), node_int(plan->range.min),
 											  node_int(plan->range.max), node_ints(plan->last), node_ints(plan->groups))));
@@ -66,7 +66,7 @@ void
 reshape_run(const ReshapePlan *plan)
 {
 	const CatchPoint point = catch_point();
-	const DistTable *table = metadata_require(plan->relid);
+	const DistTable *table = drive_require_table(plan->relid);
 	RemoteConn *conn;
 
 	for (int i = 0; i < table->nshards; i++)
@@ -105,7 +105,7 @@ begin_plan(ReshapePlan *plan, int64 shardid, const char *what)
 	drive_check_caller(what);
 	memset(plan, 0, sizeof(ReshapePlan));
 	plan->relid = metadata_require_shard(shardid);
-	table = metadata_require(plan->relid);
+	table = drive_require_table(plan->relid);
 	shard = drive_require_shard(table, shardid);
 	if (table->kind != DIST_HASH)
 		ereport(ERROR,
@@ -240,7 +240,7 @@ isolate_tenant_to_new_shard(PG_FUNCTION_ARGS)
 	for (int i = 0; i < list_length(plan.last); i++)
 		plan.groups = lappend_int(plan.groups, shard->groupid);
 	reshape_run(&plan);
-	table = metadata_require(plan.relid);
+	table = drive_require_table(plan.relid);
 	PG_RETURN_INT64(table->shards[shard_index_of_hash(table, hash)].shardid);
 }
 
@@ -253,7 +253,7 @@ citus_merge_shards(PG_FUNCTION_ARGS)
 {
 	ReshapePlan plan;
 	const ShardInfo *shard = begin_plan(&plan, PG_GETARG_INT64(0), "merge shards");
-	const DistTable *table = metadata_require(plan.relid);
+	const DistTable *table = drive_require_table(plan.relid);
 	const ShardInfo *other = drive_find_shard(table, PG_GETARG_INT64(1));
 
 	if (other == NULL ||
@@ -272,6 +272,6 @@ citus_merge_shards(PG_FUNCTION_ARGS)
 	plan.last = list_make1_int(plan.range.max);
 	plan.groups = list_make1_int(shard->groupid);
 	reshape_run(&plan);
-	table = metadata_require(plan.relid);
+	table = drive_require_table(plan.relid);
 	PG_RETURN_INT64(table->shards[shard_index_of_hash(table, plan.range.min)].shardid);
 }

@@ -39,6 +39,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
@@ -69,7 +70,7 @@ for_each_shard(FunctionCallInfo fcinfo, List *tables, void (*what) (const DistTa
 
 	foreach_oid(relid, tables)
 	{
-		const DistTable *table = metadata_require(relid);
+		const DistTable *table = drive_require_table(relid);
 		const ShardInfo *shard = shard_of_range(table, range);
 
 		if (shard == NULL)
