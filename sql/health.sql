@@ -391,3 +391,58 @@ GRANT EXECUTE ON FUNCTION citus_internal.health_of_sessions(interval), citus_int
 	citus_internal.local_health(interval), citus_internal.health_of_nodes(jsonb, timestamptz), citus_internal.health_of_sizes(jsonb),
 	citus_internal.health_of_connections(), pg_catalog.citus_health(interval, boolean) TO pg_monitor;
 GRANT SELECT ON pg_catalog.pg_dist_tenant_limit TO pg_monitor;
+
+-- What each node has to do: for dashboards, the console and exporters.
+
+CREATE FUNCTION citus_internal.local_load() RETURNS jsonb
+	LANGUAGE sql STRICT SET search_path = pg_catalog
+AS $$
+	SELECT to_jsonb(s) || to_jsonb(d) || to_jsonb(z) || to_jsonb(f) || coalesce(to_jsonb(c), '{}')
+	FROM (SELECT count(*) FILTER (WHERE NOT g.is_worker_query) AS clients, count(*) FILTER (WHERE g.is_worker_query) AS node_sessions,
+			count(*) FILTER (WHERE a.state = 'active' AND a.pid <> pg_backend_pid()) AS active_sessions,
+			count(*) FILTER (WHERE a.wait_event_type = 'Lock') AS lock_waits,
+			coalesce(max(extract(epoch FROM clock_timestamp() - a.xact_start)) FILTER (WHERE a.pid <> pg_backend_pid()), 0) AS oldest_transaction,
+			current_setting('max_connections')::integer AS max_connections,
+			(SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()) AS prepared_transactions
+		FROM pg_stat_activity a LEFT JOIN LATERAL citus_internal.process_gpid(a.pid) g ON true
+		WHERE a.backend_type = 'client backend') s,
+		(SELECT xact_commit AS commits, xact_rollback AS rollbacks, deadlocks, tup_returned + tup_fetched AS rows_read,
+			tup_inserted + tup_updated + tup_deleted AS rows_written, blks_hit AS blocks_hit, blks_read AS blocks_read
+		FROM pg_stat_database WHERE datname = current_database()) d,
+		(SELECT count(*) AS shards, coalesce(sum(size), 0)::bigint AS shard_size FROM citus_internal.local_shard_sizes()) z,
+		(SELECT available_disk_size AS disk_free, total_disk_size AS disk_size FROM citus_local_disk_space_stats()) f
+		LEFT JOIN LATERAL (SELECT query_execution_single_shard AS single_shard_statements, query_execution_multi_shard AS multi_shard_statements
+			FROM citus_stat_counters WHERE name = current_database()) c ON true
+$$;
+COMMENT ON FUNCTION citus_internal.local_load() IS 'this node''s part of citus_stat_nodes';
+
+CREATE FUNCTION pg_catalog.citus_stat_nodes(OUT nodeid integer, OUT nodename text, OUT nodeport integer, OUT up boolean,
+	OUT clients integer, OUT node_sessions integer, OUT active_sessions integer, OUT max_connections integer, OUT lock_waits integer,
+	OUT oldest_transaction double precision, OUT prepared_transactions integer, OUT commits bigint, OUT rollbacks bigint,
+	OUT deadlocks bigint, OUT rows_read bigint, OUT rows_written bigint, OUT blocks_hit bigint, OUT blocks_read bigint,
+	OUT single_shard_statements bigint, OUT multi_shard_statements bigint, OUT shards integer, OUT shard_size bigint,
+	OUT disk_free bigint, OUT disk_size bigint)
+	RETURNS SETOF record LANGUAGE sql STRICT
+	SET search_path = pg_catalog
+	SET citus.node_connection_timeout = '5s'
+	SET client_min_messages = error
+AS $$
+	SELECT r.nodeid, coalesce(n.nodename, 'localhost'), coalesce(n.nodeport, current_setting('port')::integer), r.success, l.*
+	FROM run_command_on_all_nodes('SELECT citus_internal.local_load()', give_warning_for_connection_errors => true) r
+	LEFT JOIN pg_dist_node n USING (nodeid)
+	LEFT JOIN LATERAL jsonb_to_record(CASE WHEN r.success THEN r.result::jsonb END) AS l(clients integer, node_sessions integer,
+		active_sessions integer, max_connections integer, lock_waits integer, oldest_transaction double precision,
+		prepared_transactions integer, commits bigint, rollbacks bigint, deadlocks bigint, rows_read bigint, rows_written bigint,
+		blocks_hit bigint, blocks_read bigint, single_shard_statements bigint, multi_shard_statements bigint, shards integer,
+		shard_size bigint, disk_free bigint, disk_size bigint) ON true
+	ORDER BY n.groupid
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_stat_nodes() IS 'load of each active node: sessions, transactions, rows, shards, disk space; nulls for one that is down';
+
+CREATE VIEW citus.citus_stat_nodes AS SELECT * FROM pg_catalog.citus_stat_nodes();
+COMMENT ON VIEW citus.citus_stat_nodes IS 'load of each active node: sessions, transactions, rows, shards, disk space; nulls for one that is down';
+ALTER VIEW citus.citus_stat_nodes SET SCHEMA pg_catalog;
+
+REVOKE ALL ON FUNCTION citus_internal.local_load(), pg_catalog.citus_stat_nodes() FROM public;
+GRANT EXECUTE ON FUNCTION citus_internal.local_load(), pg_catalog.citus_stat_nodes() TO pg_monitor;
+GRANT SELECT ON pg_catalog.citus_stat_nodes TO pg_monitor;

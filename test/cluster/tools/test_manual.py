@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from harness import exporter
 from harness.certificates import Authority
 from pomelo_cluster import host
 from pomelo_docs import pages, reference
@@ -207,6 +208,7 @@ def test_names_exist(cluster):
     existing = {kind: set(node.sql(query).split()) for kind, query in EXISTS.items()}
     existing["setting"] -= {"citus." + name for name in re.findall(r"S\((\w+),", INERT)}
     known = set().union(*existing.values()) | set(node.sql("SELECT nspname FROM pg_namespace").split())
+    known |= set(exporter.metrics())
     known |= {"citus_upgrade"}   # a schema that is there during pg_upgrade
     known |= set(node.sql("SELECT relnamespace::regnamespace || '.' || relname FROM pg_class").split())
     unknown = {}
