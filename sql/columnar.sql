@@ -47,6 +47,11 @@ $$;
 COMMENT ON FUNCTION pg_catalog.alter_columnar_table_reset(regclass, boolean, boolean, boolean, boolean) IS
 	'removes options of a columnar table: later stripes are written with the settings';
 
+CREATE FUNCTION columnar.compact(table_name regclass) RETURNS bigint STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'columnar_compact_table';
+COMMENT ON FUNCTION columnar.compact(regclass) IS
+	'moves the rows of a columnar table that are stored row by row, in small stripes or beside deleted rows into new stripes';
+
 CREATE VIEW columnar.options AS
 	SELECT c.oid::regclass AS relation,
 		coalesce(o.options ->> 'columnar.chunk_group_row_limit', current_setting('columnar.chunk_group_row_limit'))::integer

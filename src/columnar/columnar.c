@@ -13,12 +13,14 @@
 #include "fmgr.h"
 
 #include "columnar/columnar.h"
+#include "columnar/compaction.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
 #include "columnar/stripe_fetch.h"
 #include "columnar/stripe_format.h"
 #include "columnar/stripe_writer.h"
 #include "columnar/table_build.h"
+#include "columnar/table_index.h"
 #include "columnar/table_modify.h"
 #include "columnar/table_sample.h"
 #include "columnar/table_scan.h"
@@ -145,6 +147,8 @@ columnar_init(void)
 	table_sample_set(&columnar_routine);
 	table_modify_set(&columnar_routine);
 	table_build_set(&columnar_routine);
+	table_index_set(&columnar_routine);
+	columnar_compaction_init();
 	columnar_options_init();
 	stripe_writer_init();
 	stripe_fetch_init();

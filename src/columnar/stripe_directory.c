@@ -26,6 +26,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/snapmgr.h"
 
 #include "columnar/stripe_directory.h"
@@ -275,6 +276,17 @@ stripe_directory_find(StripeStore *store, ItemPointer ctid, Snapshot snapshot, S
 		return true;
 	}
 	return stripe_row_of_ctid(stripe, ctid) < stripe->record.nrows;
+}
+
+bool
+stripe_directory_lock(Relation table, BlockNumber first_block, LOCKMODE mode, bool wait)
+{
+	LOCKTAG		tag;
+
+	/* No row has this ctid. */
+	SET_LOCKTAG_TUPLE(tag, table->rd_lockInfo.lockRelId.dbId, table->rd_lockInfo.lockRelId.relId, first_block,
+					  STRIPE_BLOCK_ROWS + 1);
+	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 void

@@ -51,6 +51,13 @@ extern StripeInfo *stripe_directory_read(StripeStore *store, Snapshot snapshot, 
  */
 extern bool stripe_directory_find(StripeStore *store, ItemPointer ctid, Snapshot snapshot, StripeInfo *stripe);
 
+/*
+ * Locks the stripe whose rows' ctids begin at a block, until the transaction
+ * ends: RowShareLock to lock or mark rows of it, ExclusiveLock to move all of
+ * them.  False if the lock isn't to be waited for, and can't be had.
+ */
+extern bool stripe_directory_lock(Relation table, BlockNumber first_block, LOCKMODE mode, bool wait);
+
 /* Notes that all rows were rewritten by this transaction. */
 extern void stripe_directory_set_rewritten(StripeStore *store);
 

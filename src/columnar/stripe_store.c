@@ -185,6 +185,30 @@ stripe_store_update(StripeStore *store, ItemPointer at, Oid id, int32 number, co
 	heap_freetuple(tuple);
 }
 
+void
+stripe_store_delete(StripeStore *store, ItemPointer at, CommandId cid)
+{
+	TM_FailureData failure;
+
+	if (heap_delete(store->toast, at, cid, InvalidSnapshot, true, &failure, false) != TM_Ok)
+		elog(ERROR, "record of columnar table \"%s\" was changed while it was locked",
+			 RelationGetRelationName(store->table));
+}
+
+void
+stripe_store_delete_stream(StripeStore *store, Oid id, CommandId cid)
+{
+	StoreScan  *scan = stripe_store_scan(store, id, PG_INT32_MIN, PG_INT32_MAX, false, SnapshotSelf);
+	StoredRecord record;
+
+	while (stripe_store_scan_next(scan, &record))
+	{
+		CHECK_FOR_INTERRUPTS();
+		stripe_store_delete(store, &record.at, cid);
+	}
+	stripe_store_scan_end(scan);
+}
+
 StoreScan *
 stripe_store_scan(StripeStore *store, Oid id, int32 least, int32 greatest, bool backward, Snapshot snapshot)
 {

@@ -74,6 +74,12 @@ extern void stripe_store_overwrite(StripeStore *store, ItemPointer at, const voi
 extern void stripe_store_update(StripeStore *store, ItemPointer at, Oid id, int32 number, const void *bytes, Size len,
 								CommandId cid);
 
+/* Deletes a record that no other transaction changes. */
+extern void stripe_store_delete(StripeStore *store, ItemPointer at, CommandId cid);
+
+/* The same with all that has an id. */
+extern void stripe_store_delete_stream(StripeStore *store, Oid id, CommandId cid);
+
 /*
  * Reads records from least to greatest, in the order of their numbers, or from
  * the greatest on.

@@ -199,6 +199,12 @@ stripe_writer_wants(Relation table, CommandId cid, bool bulk, int nrows)
 	return false;
 }
 
+bool
+stripe_writer_may(Relation table)
+{
+	return !has_exclusion_constraint(table) && !columnar_is_published(table);
+}
+
 static void
 begin_open_stripe(TableWriter *writer, Relation table)
 {
@@ -366,6 +372,13 @@ expanded_row_bytes(TupleTableSlot *slot)
 	return bytes;
 }
 
+bool
+stripe_writer_takes(TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	return expanded_row_bytes(slot) <= MAX_STRIPE_ROW_BYTES;
+}
+
 /* A value as it is stored: not toasted, compressed or expanded. */
 static Datum
 plain_value(Datum value, Form_pg_attribute att)
@@ -398,8 +411,7 @@ stripe_writer_add(Relation table, TupleTableSlot *slot, CommandId cid)
 	OpenStripe *stripe;
 	MemoryContext old;
 
-	slot_getallattrs(slot);
-	if (expanded_row_bytes(slot) > MAX_STRIPE_ROW_BYTES)
+	if (!stripe_writer_takes(slot))
 		return false;
 	if (writer->stripe == NULL)
 		begin_open_stripe(writer, table);

@@ -25,6 +25,12 @@ extern bool stripe_writer_prepare(Relation table);
  */
 extern bool stripe_writer_wants(Relation table, CommandId cid, bool bulk, int nrows);
 
+/* Whether a table's rows may be stored in stripes at all. */
+extern bool stripe_writer_may(Relation table);
+
+/* Whether a row is small enough for a stripe. */
+extern bool stripe_writer_takes(TupleTableSlot *slot);
+
 /*
  * Adds a row, whose ctid it sets; false if the row is too large.  The row is
  * stored when the stripe is full, or by one of the functions below.

@@ -1,11 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_build.c
- *	  The access method's functions for whole tables: indexes, VACUUM,
- *	  storage, sizes.
- *
- * For the row-wise part, the heap's functions are called.  One of them insists
- * on a relation whose access method is the heap: heap_view_make().
+ *	  The access method's functions for whole tables: VACUUM, storage, sizes.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,17 +9,12 @@
 
 #include <math.h>
 
-#include "access/amapi.h"
 #include "access/relscan.h"
-#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "commands/vacuum.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
@@ -31,170 +22,6 @@
 #include "columnar/stripe_writer.h"
 #include "columnar/table_build.h"
 #include "columnar/table_scan.h"
-
-/*
- * A copy of a relation, with the heap as its access method.  It is not freed
- * if there is an error meanwhile, since the storage manager and resource
- * owners may point to it.
- */
-static Relation
-heap_view_make(Relation table)
-{
-	Relation	view = MemoryContextAlloc(TopMemoryContext, sizeof(RelationData));
-
-	memcpy(view, table, sizeof(RelationData));
-	view->rd_smgr = NULL;
-	view->rd_tableam = GetHeapamTableAmRoutine();
-	return view;
-}
-
-static void
-heap_view_free(Relation view)
-{
-	RelationCloseSmgr(view);
-	pfree(view);
-}
-
-/* The columns that an index reads, from 0. */
-static Bitmapset *
-columns_of_index(Relation table, IndexInfo *info)
-{
-	Bitmapset  *attnos = NULL;
-	Bitmapset  *columns = NULL;
-	int			attno = -1;
-
-	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
-	{
-		if (info->ii_IndexAttrNumbers[i] > 0)
-			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - 1);
-	}
-	pull_varattnos((Node *) info->ii_Expressions, 1, &attnos);
-	pull_varattnos((Node *) info->ii_Predicate, 1, &attnos);
-	while ((attno = bms_next_member(attnos, attno)) >= 0)
-	{
-		if (attno + FirstLowInvalidHeapAttributeNumber <= 0)
-			return stripe_reader_all_columns(RelationGetDescr(table));
-		columns = bms_add_member(columns, attno + FirstLowInvalidHeapAttributeNumber - 1);
-	}
-	return columns;
-}
-
-/* Makes the current row the slot's, as values; columns not read are NULL. */
-static void
-store_virtual_row(StripeScan *scan, TupleTableSlot *slot)
-{
-	const StripeReader *reader = scan->reader;
-	uint32		row = (uint32) scan->row - reader->group_start;
-
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
-	stripe_reader_store_values(reader, scan->columns, row, slot);
-	stripe_ctid_of_row(reader->stripe.first_block, (uint32) scan->row, &slot->tts_tid);
-	slot->tts_tableOid = RelationGetRelid(reader->table);
-}
-
-/*
- * Calls back for each row of the stripes, also for those that are deleted:
- * older snapshots may see them.  Stripes of transactions in progress are this
- * one's: the caller's lock keeps others out.  Returns how many rows are not
- * deleted.
- */
-static double
-index_stripes(Relation table, Relation index, IndexInfo *info, pg_atomic_uint64 *shared,
-			  IndexBuildCallback callback, void *callback_state)
-{
-	EState	   *estate = CreateExecutorState();
-	ExprContext *econtext = GetPerTupleExprContext(estate);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(table), &TTSOpsVirtual);
-	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
-	StripeScan *scan = stripe_scan_begin(table, RelationGetDescr(table), SnapshotSelf, columns_of_index(table, info),
-										 shared);
-	Datum		values[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
-	double		rows = 0;
-
-	econtext->ecxt_scantuple = slot;
-	scan->marked_too = true;
-	while (stripe_scan_next(scan, ForwardScanDirection))
-	{
-		bool		alive = !stripe_scan_row_is_marked(scan);
-
-		MemoryContextReset(econtext->ecxt_per_tuple_memory);
-		store_virtual_row(scan, slot);
-		if (alive)
-			rows++;
-		if (predicate != NULL && !ExecQual(predicate, econtext))
-			continue;
-		FormIndexDatum(info, slot, estate, values, nulls);
-		callback(index, &slot->tts_tid, values, nulls, alive, callback_state);
-	}
-	stripe_scan_end(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	FreeExecutorState(estate);
-
-	/* These may have been pointing into the executor's state. */
-	info->ii_ExpressionsState = NIL;
-	info->ii_PredicateState = NULL;
-	return rows;
-}
-
-/* The row-wise part's share of a build; ends the scan, if there is one. */
-static double
-index_row_wise_part(Relation table, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible, bool progress,
-					IndexBuildCallback callback, void *callback_state, TableScanDesc scan)
-{
-	Relation	view = heap_view_make(table);
-	TableScanDesc heap_scan = NULL;
-	double		rows;
-
-	if (scan != NULL)
-		heap_scan = heap_beginscan(view, scan->rs_snapshot, 0, NULL, scan->rs_parallel,
-								   scan->rs_flags & ~SO_TEMP_SNAPSHOT);
-	rows = view->rd_tableam->index_build_range_scan(view, index, info, allow_sync, anyvisible, progress, 0,
-													InvalidBlockNumber, callback, callback_state, heap_scan);
-	heap_view_free(view);
-	if (scan != NULL)
-		table_endscan(scan);
-	return rows;
-}
-
-static double
-columnar_index_build_range_scan(Relation table, Relation index, struct IndexInfo *info, bool allow_sync,
-								bool anyvisible, bool progress, BlockNumber start, BlockNumber nblocks,
-								IndexBuildCallback callback, void *callback_state, TableScanDesc scan)
-{
-	pg_atomic_uint64 *shared = NULL;
-	double		rows;
-
-	if (info->ii_Concurrent)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("indexes of columnar table \"%s\" cannot be built concurrently",
-						RelationGetRelationName(table)),
-				 errhint("Use the command without CONCURRENTLY.")));
-	if (index->rd_indam->amgettuple == NULL || start != 0 || nblocks != InvalidBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method of index \"%s\" is not supported for columnar tables",
-						RelationGetRelationName(index)),
-				 errdetail("The access method finds rows by bitmaps or blocks only."),
-				 errhint("Use btree, hash, gist or spgist.")));
-	if (scan != NULL)
-		shared = table_scan_shared_groups(scan);
-	else
-		stripe_writer_flush(table);
-	rows = index_stripes(table, index, info, shared, callback, callback_state);
-	return rows + index_row_wise_part(table, index, info, allow_sync, anyvisible, progress, callback, callback_state,
-									  scan);
-}
-
-static void
-columnar_index_validate_scan(Relation table, Relation index, struct IndexInfo *info, Snapshot snapshot,
-							 struct ValidateIndexState *state)
-{
-	elog(ERROR, "index \"%s\" of a columnar table is built concurrently", RelationGetRelationName(index));
-}
 
 static void
 columnar_relation_set_new_filelocator(Relation table, const RelFileLocator *locator, char persistence,
@@ -376,8 +203,6 @@ columnar_relation_estimate_size(Relation table, int32 *attr_widths, BlockNumber 
 void
 table_build_set(TableAmRoutine *routine)
 {
-	routine->index_build_range_scan = columnar_index_build_range_scan;
-	routine->index_validate_scan = columnar_index_validate_scan;
 	routine->relation_set_new_filelocator = columnar_relation_set_new_filelocator;
 	routine->relation_nontransactional_truncate = columnar_relation_nontransactional_truncate;
 	routine->relation_copy_data = columnar_relation_copy_data;

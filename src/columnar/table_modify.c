@@ -19,6 +19,7 @@
 #include "utils/snapmgr.h"
 
 #include "columnar/row_marks.h"
+#include "columnar/row_moves.h"
 #include "columnar/stripe_fetch.h"
 #include "columnar/stripe_writer.h"
 #include "columnar/table_modify.h"
@@ -81,9 +82,13 @@ columnar_finish_bulk_insert(Relation table, int options)
 	(void) stripe_writer_prepare(table);
 }
 
-/* Opens the stripe of a row that some snapshot has seen. */
-static void
-open_stripe_row(StripeRow *row, Relation table, ItemPointer ctid)
+/*
+ * Opens the stripe of a row that some snapshot has seen, and keeps others from
+ * moving its rows.  False if the row was moved: *moved is its ctid now.  The
+ * store is open in both cases.
+ */
+static bool
+open_stripe_row(StripeRow *row, Relation table, ItemPointer ctid, ItemPointer moved)
 {
 	row->ctid = *ctid;
 	stripe_writer_flush_row(table, ctid);
@@ -91,6 +96,39 @@ open_stripe_row(StripeRow *row, Relation table, ItemPointer ctid)
 		!stripe_directory_find(&row->store, ctid, SnapshotAny, &row->stripe))
 		elog(ERROR, "columnar table \"%s\" has no row (%u,%u)", RelationGetRelationName(table),
 			 ItemPointerGetBlockNumberNoCheck(ctid), ItemPointerGetOffsetNumberNoCheck(ctid));
+	(void) stripe_directory_lock(table, row->stripe.first_block, RowShareLock, true);
+	return stripe_directory_find(&row->store, ctid, SnapshotSelf, &row->stripe) ||
+		!row_moves_find(&row->store, ctid, InvalidTransactionId, moved);
+}
+
+/* The same; if the row was moved, the result for the caller is in failure. */
+static bool
+open_unmoved_row(StripeRow *row, Relation table, ItemPointer ctid, TM_FailureData *failure)
+{
+	if (open_stripe_row(row, table, ctid, &failure->ctid))
+		return true;
+	failure->xmax = InvalidTransactionId;
+	failure->cmax = InvalidCommandId;
+	failure->traversed = false;
+	stripe_store_close(&row->store);
+	return false;
+}
+
+/*
+ * Finds out where a row of the row-wise part, which is gone from its place,
+ * has moved to, if it is this table's.
+ */
+static bool
+find_moved_row(Relation table, ItemPointer ctid, TM_FailureData *failure)
+{
+	StripeStore store;
+	bool		found;
+
+	if (!ItemPointerIndicatesMovedPartitions(&failure->ctid) || !stripe_store_open(&store, table, AccessShareLock))
+		return false;
+	found = row_moves_find(&store, ctid, failure->xmax, &failure->ctid);
+	stripe_store_close(&store);
+	return found;
 }
 
 /*
@@ -214,9 +252,15 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 	TM_Result	result;
 
 	if (!ctid_is_in_stripe(ctid))
-		return GetHeapamTableAmRoutine()->tuple_delete(table, ctid, cid, snapshot, crosscheck, wait, failure,
-													   changing_partition);
-	open_stripe_row(&row, table, ctid);
+	{
+		result = GetHeapamTableAmRoutine()->tuple_delete(table, ctid, cid, snapshot, crosscheck, wait, failure,
+														 changing_partition);
+		if (result == TM_Updated)
+			(void) find_moved_row(table, ctid, failure);
+		return result;
+	}
+	if (!open_unmoved_row(&row, table, ctid, failure))
+		return TM_Updated;
 	result = lock_for_change(&row, cid, crosscheck, wait, failure);
 	if (result == TM_Ok)
 	{
@@ -240,11 +284,17 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 	TM_Result	result;
 
 	if (!ctid_is_in_stripe(ctid))
-		return GetHeapamTableAmRoutine()->tuple_update(table, ctid, slot, cid, snapshot, crosscheck, wait, failure,
-													   lockmode, update_indexes);
+	{
+		result = GetHeapamTableAmRoutine()->tuple_update(table, ctid, slot, cid, snapshot, crosscheck, wait, failure,
+														 lockmode, update_indexes);
+		if (result == TM_Updated)
+			(void) find_moved_row(table, ctid, failure);
+		return result;
+	}
 	*lockmode = LockTupleExclusive;
 	*update_indexes = TU_None;
-	open_stripe_row(&row, table, ctid);
+	if (!open_unmoved_row(&row, table, ctid, failure))
+		return TM_Updated;
 	result = lock_for_change(&row, cid, crosscheck, wait, failure);
 	if (result == TM_Ok)
 	{
@@ -259,20 +309,46 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 	return result;
 }
 
-/* Locks the last version of a row that was updated. */
+/* Locks a row where it is, of either part. */
 static TM_Result
-lock_next_version(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
-				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
+lock_row_here(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+			  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
 {
+	StripeRow	row;
 	TM_Result	result;
 
-	if (ItemPointerIndicatesMovedPartitions(&failure->ctid))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
-	*ctid = failure->ctid;
-	result = GetHeapamTableAmRoutine()->tuple_lock(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
-	failure->traversed = true;
+	if (!ctid_is_in_stripe(ctid))
+	{
+		result = GetHeapamTableAmRoutine()->tuple_lock(table, ctid, snapshot, slot, cid, mode, policy,
+													   flags & ~TUPLE_LOCK_FLAG_FIND_LAST_VERSION, failure);
+		if (result == TM_Updated)
+			(void) find_moved_row(table, ctid, failure);
+		return result;
+	}
+	if (!open_unmoved_row(&row, table, ctid, failure))
+		return TM_Updated;
+	result = lock_stripe_row(&row, cid, mode, policy, failure);
+	if (result == TM_Ok)
+		stripe_fetch_row(&row.store, &row.stripe, ctid, slot);
+	stripe_store_close(&row.store);
+	return result;
+}
+
+/*
+ * Whether the row at a ctid of the row-wise part is the version that a
+ * transaction has made.
+ */
+static bool
+is_version_of(Relation table, ItemPointer ctid, TransactionId xid)
+{
+	HeapTupleData tuple = {.t_self = *ctid};
+	Buffer		buffer;
+	bool		result;
+
+	if (!heap_fetch(table, SnapshotAny, &tuple, &buffer, false))
+		return false;
+	result = TransactionIdEquals(HeapTupleHeaderGetXmin(tuple.t_data), xid);
+	ReleaseBuffer(buffer);
 	return result;
 }
 
@@ -280,19 +356,27 @@ static TM_Result
 columnar_tuple_lock(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 					LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
 {
-	StripeRow	row;
+	bool		traversed = false;
 	TM_Result	result;
 
-	if (!ctid_is_in_stripe(ctid))
-		return GetHeapamTableAmRoutine()->tuple_lock(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
-	failure->traversed = false;
-	open_stripe_row(&row, table, ctid);
-	result = lock_stripe_row(&row, cid, mode, policy, failure);
-	if (result == TM_Ok)
-		stripe_fetch_row(&row.store, &row.stripe, ctid, slot);
-	stripe_store_close(&row.store);
-	if (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0)
-		return lock_next_version(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
+	for (;;)
+	{
+		result = lock_row_here(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
+		if (result != TM_Updated || (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) == 0)
+			break;
+		if (ItemPointerIndicatesMovedPartitions(&failure->ctid))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
+		if (!ctid_is_in_stripe(&failure->ctid) && !is_version_of(table, &failure->ctid, failure->xmax))
+		{
+			result = TM_Deleted;
+			break;
+		}
+		*ctid = failure->ctid;
+		traversed = true;
+	}
+	failure->traversed = traversed;
 	return result;
 }
 

@@ -40,6 +40,7 @@
 
 #include "catalog/backends.h"
 #include "cluster/member_sync.h"
+#include "columnar/compaction.h"
 #include "daemon/private.h"
 #include "jobs/job.h"
 #include "lib/wait_event.h"
@@ -82,6 +83,9 @@ static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock
 static const DaemonJob tasks_job = {"background tasks", &jobs_queue_interval, NULL, jobs_run_queue, NULL, jobs_queue_changed};
 static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_rebalance_interval, automatic_rebalance, NULL};
 
+static const DaemonJob compaction_job = {"compaction of columnar tables", &columnar_compaction_naptime, NULL,
+columnar_compaction_job, NULL, columnar_compaction_goes_on};
+
 static const DaemonJob cleanup_of_moves = {"what moves left", &cleanup_interval, NULL, cleanup_job, NULL};
 
 void
@@ -106,6 +110,7 @@ daemon_init(void)
 	daemon_add_job(&tasks_job);
 	daemon_add_job(&rebalance_job);
 	daemon_add_job(&cleanup_of_moves);
+	daemon_add_job(&compaction_job);
 	autoanalyze_init();
 	launcher_init();
 }

@@ -204,6 +204,28 @@ def test_row_of_a_stripe_moves_to_another_shard(schema, coordinator, connect, cl
     assert value(coordinator, f"SELECT (count(*), count(*) FILTER (WHERE a < 0))::text FROM {schema}.t") == f"({4 * ROWS},{ROWS})"
 
 
+def test_index_is_built_while_rows_come(columnar, schema, sessions, coordinator, connect, cluster):
+    """An index that is built concurrently gets the rows of stripes that were stored meanwhile, and those that changed."""
+    coordinator.execute(f"""CREATE FUNCTION {schema}.slow(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+        $$BEGIN IF i = 1500 THEN PERFORM pg_advisory_xact_lock_shared(3217); END IF; RETURN i; END$$""")
+    holder = sessions[0]
+    holder.execute("SELECT pg_advisory_lock(3217)")
+    holder.commit()
+    building = Statement(connect(cluster.coordinator), f"CREATE UNIQUE INDEX CONCURRENTLY i ON {columnar} (({schema}.slow(a)))")
+    wait_until(lambda: value(coordinator, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") > 0, "the build to wait")
+    coordinator.execute(f"INSERT INTO {columnar} SELECT i, 1 FROM generate_series(10001, 12000) i")
+    coordinator.execute(f"UPDATE {columnar} SET v = 2 WHERE a BETWEEN 1400 AND 1600; DELETE FROM {columnar} WHERE a = 1450")
+    holder.execute("SELECT pg_advisory_unlock(3217)")
+    holder.commit()
+    assert building.finish() is None
+    coordinator.execute("SET enable_seqscan = off")
+    plan = "\n".join(line for line, in rows(coordinator, f"EXPLAIN SELECT v FROM {columnar} WHERE {schema}.slow(a) = 11000"))
+    assert "Index Scan using i" in plan
+    for a, v in ((11000, [1]), (1500, [2]), (1450, []), (10001, [1]), (12000, [1]), (1700, [0])):
+        assert [v for v, in rows(coordinator, f"SELECT v FROM {columnar} WHERE {schema}.slow(a) = {a}")] == v
+    assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE {schema}.slow(a) > 0") == ROWS + 2000 - 1
+
+
 def test_publication(columnar, schema, coordinator):
     """Subscribers get what a heap's get, but an update of a stripe's row as a delete and an insert; the writer sees no more rows."""
     def decoded():

@@ -81,10 +81,29 @@ INSERT INTO t (a) VALUES (5000), (30001) ON CONFLICT (a) DO UPDATE SET b = 'upse
 UPDATE t SET a = 5000 WHERE a = 6000;
 UPDATE t SET a = 60000 WHERE a = 6000;
 SELECT a FROM t WHERE a IN (6000, 60000);
-CREATE INDEX CONCURRENTLY ON t (c);
-DROP INDEX t_c_idx;
-CREATE INDEX ON t USING brin (a);
-CREATE INDEX ON t USING gin ((ARRAY[a]));
+CREATE UNIQUE INDEX CONCURRENTLY t_unique ON t (a, b);
+CREATE UNIQUE INDEX CONCURRENTLY t_invalid ON t (b);
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 't'::regclass AND indisunique ORDER BY 1::text;
+DROP INDEX t_unique, t_invalid;
+CREATE INDEX CONCURRENTLY t_a_c ON t ((a + 1), c);
+REINDEX INDEX CONCURRENTLY t_a_c;
+SET enable_seqscan = off;
+SELECT count(*), sum(a) FROM t WHERE a + 1 BETWEEN 100 AND 60001;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+RESET enable_seqscan;
+SELECT count(*), sum(a) FROM t WHERE a + 1 BETWEEN 100 AND 60001;
+RESET enable_indexscan;
+RESET enable_bitmapscan;
+DROP INDEX CONCURRENTLY t_a_c;
+-- bounds of chunks do what a BRIN index does
+CREATE INDEX t_brin ON t USING brin (a) WITH (pages_per_range = 4, autosummarize = on);
+INSERT INTO t (a) SELECT 70000 + i FROM generate_series(1, 3000) i;
+SELECT brin_summarize_new_values('t_brin') >= 0;
+SELECT count(*) FROM t WHERE a BETWEEN 69000 AND 71000;
+DROP INDEX t_brin;
+CREATE INDEX t_gin ON t USING gin ((ARRAY[a]));
+SELECT count(*) FROM t WHERE ARRAY[a] && ARRAY[5000, 70005];
 -- samples: all rows or none; every row is in one of two complementary ones; by the same seed, the same rows
 SELECT count(*) = (SELECT count(*) FROM t) FROM t TABLESAMPLE system (100);
 SELECT count(*) = (SELECT count(*) FROM t), count(DISTINCT ctid) = count(*) FROM t TABLESAMPLE bernoulli (100);
