@@ -6,6 +6,8 @@ has one.
 
 import json
 
+from . import errors
+
 # What users of SQL see: not what implements a type or an operator.
 FUNCTIONS = """
     SELECT p.proname AS name, pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result,
@@ -118,4 +120,5 @@ def pages(node, inert=()):
             node, "Catalogs", "r", "Tables of the schema `pg_catalog`. What is said of tables, shards and nodes is the same on all "
             "nodes. The functions change them; users read them."),
         "reference/settings.md": settings_page(node, inert),
+        "reference/errors.md": errors.page(),
     }

@@ -1,6 +1,5 @@
 """The manual: the SQL of its pages does what they show, and all that users can name is described."""
 
-import glob
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import pytest
 from harness import exporter
 from harness.certificates import Authority
 from pomelo_cluster import host
-from pomelo_docs import pages, reference
+from pomelo_docs import errors, pages, reference
 
 RUN = [page for page in pages.names() if pages.blocks(page, pages.text_of(page))]
 
@@ -154,39 +153,15 @@ def test_statements_of_versions_have_tests():
             assert os.path.exists(os.path.join(os.path.dirname(pages.DOCS), path)), (path, row)
 
 
-STATE = re.compile(r"^#define (ERRCODE_\w+) MAKE_SQLSTATE\('(.)','(.)','(.)','(.)','(.)'\)", re.M)
-
-
-def sources():
-    """The text of all C files."""
-    paths = sorted(glob.glob(os.path.join(os.path.dirname(pages.DOCS), "src", "**", "*.[ch]"), recursive=True))
-    return "".join(open(path, encoding="utf-8").read() for path in paths)
-
-
-def raised(text, codes):
-    """The errors of C code, as (SQLSTATE, message), with ".." in the place of what varies."""
-    text = re.sub(r'(?<!\\)"\s*"', "", re.sub(r'" INT64_FORMAT', '.."', text))
-    found = set()
-    for part in text.split("errcode(")[1:]:
-        part = re.split(r"ereport\(|^}", part, flags=re.M)[0]
-        for name in re.findall(r"ERRCODE_\w+", part.split(")")[0]):
-            for message in re.findall(r'errmsg\("((?:[^"\\]|\\.)*)', part):
-                found.add((codes[name], re.sub(r"%l*[sdum]", "..", message.replace('\\"', '"'))))
-    return found
-
-
 def test_troubleshooting():
     """Each error that troubleshooting.md names is raised; it has all own SQLSTATEs, all errors of waits and retries, and all wait events."""
-    folder = subprocess.run([host.pg_config(), "--includedir-server"], capture_output=True, text=True, check=True).stdout.strip()
-    with open(os.path.join(folder, "utils", "errcodes.h"), encoding="utf-8") as file:
-        codes = {match[1]: "".join(match.groups()[1:]) for match in STATE.finditer(file.read())}
-    text = sources()
-    own = {match[1]: "".join(match.groups()[1:]) for match in STATE.finditer(text)}
-    errors = raised(text, {**codes, **own})
+    text = errors.sources()
+    own = errors.own_codes(text)
+    found = errors.raised(text, {**errors.server_codes(), **own})
     page = pages.text_of("troubleshooting.md")
     named = set(re.findall(r"^\| ([0-9A-Z]{5}) \| (.*?) \| .* \|$", page, re.M))
-    assert sorted(named - errors) == []
-    assert sorted(error for error in errors - named if error[0] in ("08007", "40001", "40P01", "55P03")) == []
+    assert sorted(named - found) == []
+    assert sorted(error for error in found - named if error[0] in ("08007", "40001", "40P01", "55P03")) == []
     assert sorted(re.findall(r"^\| (CT\d{3}) \|", page, re.M)) == sorted(own.values())
     events = re.findall(r'= "(Citus\w+)"', pages.text_of("../src/lib/wait_event.c"))
     for other in ("troubleshooting.md", "monitoring.md"):
@@ -194,9 +169,20 @@ def test_troubleshooting():
         assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(events), other
 
 
+def test_errors():
+    """The reference has each SQLSTATE that the sources name, also those of SQL functions."""
+    made = errors.page()
+    codes = {**errors.server_codes(), **errors.own_codes(errors.sources())}
+    named = {codes[name] for name in re.findall(r"errcode\((ERRCODE_\w+)\)", errors.sources())}
+    missing = sorted(code for code in named if f"## {code}\n" not in made)
+    assert missing == []
+    for message in ("node ..:.. already belongs to a cluster", "the coordinator can't leave a cluster that has other nodes"):
+        assert f"\n- {message}\n" in made
+
+
 def test_performance():
     """The page on performance has all plan nodes and planners that EXPLAIN shows."""
-    page, text = pages.text_of("performance.md"), sources()
+    page, text = pages.text_of("performance.md"), errors.sources()
     shown = re.findall(r'CustomName = "(\w+)"', text) + re.findall(r'DIST_PLAN_\w+:\s+return "([\w ]+)"', text)
     assert len(shown) > 10
     assert sorted(name for name in set(shown) if not re.search(rf"^\| .*`{name}`.* \|", page, re.M)) == []
