@@ -252,6 +252,26 @@ backend_served_gpid(int pid)
 	return gpid;
 }
 
+void
+backend_root(int procno, int pid, int32 *groupid, int *root)
+{
+	const BackendSlot *slot = &backends_shared->slots[procno];
+	uint64		gpid;
+
+	LWLockAcquire(backends_shared->header.lock, LW_SHARED);
+	gpid = slot->pid == pid ? slot->gpid : 0;
+	LWLockRelease(backends_shared->header.lock);
+	*groupid = metadata_local_group();
+	*root = pid;
+	foreach_ptr(ClusterNode, node, node_all())
+	{
+		if (gpid == 0 || node->nodeid != (int32) (gpid / GPID_NODE_FACTOR))
+			continue;
+		*groupid = node->groupid;
+		*root = (int) (gpid % GPID_NODE_FACTOR);
+	}
+}
+
 /* The node's id is 0 if it is not in pg_dist_node. */
 uint64
 backend_make_gpid(int pid)

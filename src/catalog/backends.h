@@ -54,6 +54,13 @@ extern uint64 backend_make_gpid(int pid);
 extern uint64 backend_served_gpid(int pid);
 
 /*
+ * The group of the node and the process of the client's session that a process
+ * works for, given by its place in ProcGlobal->allProcs: its own, or another
+ * node's.
+ */
+extern void backend_root(int procno, int pid, int32 *groupid, int *root);
+
+/*
  * The process that works for a client now, if pid is a client's number in the
  * gateway of this node; else pid itself.  NULL: there is no gateway.
  */

@@ -45,6 +45,7 @@
 #include "txn/deadlock_victim.h"
 #include "txn/wait_cycle.h"
 #include "txn/wait_graph.h"
+#include "txn/wait_reach.h"
 
 SQL_FUNCTION(check_distributed_deadlocks);
 SQL_FUNCTION(citus_internal_cancel_deadlock_victim);

@@ -5,7 +5,8 @@
  *
  * Four kinds of rows come out:
  *
- *	  p	 a process that is in a transaction, and what it does
+ *	  p	 a process that is in a transaction, what it does, and the session that
+ *		 it works for
  *	  l	 a process waits for a lock that another one holds, or that another one
  *		 in front of it in the queue waits for
  *	  x	 a process waits for a lock that a prepared transaction holds
@@ -42,6 +43,7 @@
 #include "compat/sql_function.h"
 #include "txn/private.h"
 #include "txn/wait_graph.h"
+#include "txn/wait_reach.h"
 
 SQL_FUNCTION(citus_internal_local_wait_graph);
 
@@ -97,10 +99,16 @@ put_process(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
 	PGPROC	   *proc = &ProcGlobal->allProcs[procno];
 	Datum		values[ROW_COLUMNS] = {0};
 	bool		nulls[ROW_COLUMNS];
+	int32		group;
+	int			root;
 
 	memset(nulls, true, sizeof(nulls));
 	values[5] = Int64GetDatum(active_number_of(procno));
 	nulls[5] = false;
+	backend_root(procno, pid, &group, &root);
+	values[3] = Int32GetDatum(group);
+	values[4] = Int32GetDatum(root);
+	nulls[3] = nulls[4] = false;
 	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), victim_of(proc, procno, pid)));
 	nulls[8] = false;
 	put_edge(rsinfo, 'p', pid, lxid, values, nulls);

@@ -43,8 +43,7 @@
 #include "remote/connection.h"
 #include "txn/private.h"
 #include "txn/wait_graph.h"
-
-#define QUERY_COLUMNS 11
+#include "txn/wait_reach.h"
 
 /* Runs as a superuser: all names must be qualified. */
 static const char wait_query[] =
@@ -57,16 +56,6 @@ static const char wait_query[] =
 "AND x.transaction::pg_catalog.text OPERATOR(pg_catalog.=) g.other_lxid::pg_catalog.text "
 "AND " PREPARED_FOR_NODE;
 
-/* A row of local_wait_graph, with the node's group. */
-typedef struct WaitRow
-{
-	int32		groupid;
-	int64		values[QUERY_COLUMNS];
-	char	   *what;
-	char	   *gid;			/* of a prepared transaction that is waited
-								 * for */
-} WaitRow;
-
 /* Reads a row's text, except the columns "kind", "what" and "gid". */
 static void
 add_graph_row(List **rows, int32 groupid, char **values)
@@ -74,7 +63,7 @@ add_graph_row(List **rows, int32 groupid, char **values)
 	WaitRow    *row = palloc(sizeof(WaitRow));
 
 	row->groupid = groupid;
-	for (int i = 0; i < QUERY_COLUMNS; i++)
+	for (int i = 0; i < WAIT_COLUMNS; i++)
 		row->values[i] = values[i] == NULL || i == 8 || i == 10 ? 0 : strtoll(values[i], NULL, 10);
 	row->values[0] = values[0][0];
 	row->what = values[8] == NULL ? "" : pstrdup(values[8]);
@@ -112,14 +101,14 @@ collect_there(RemoteConn *conn, TimestampTz deadline, List **rows)
 
 	while ((found = remote_poll(conn)) != REMOTE_DONE)
 	{
-		char	   *values[QUERY_COLUMNS];
+		char	   *values[WAIT_COLUMNS];
 
 		if (found == REMOTE_NOT_YET)
 		{
 			await_more(conn, deadline);
 			continue;
 		}
-		for (int column = 0; column < QUERY_COLUMNS; column++)
+		for (int column = 0; column < WAIT_COLUMNS; column++)
 			values[column] = conn->row.values[column].data;
 		add_graph_row(rows, conn->groupid, values);
 	}
@@ -134,34 +123,51 @@ collect_yield(RemoteOwner *owner, RemoteConn *conn)
 
 static RemoteOwner collect_owner = {collect_yield};
 
-/* The rows of all nodes. */
-static List *
-collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
+/*
+ * Asks those of some groups that weren't asked yet, nor are to be skipped;
+ * adds their rows.  False if there are none.
+ */
+static bool
+collect_groups(const Bitmapset *groups, Bitmapset **asked, TimestampTz deadline, List **rows, int32 *failed_group)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
-	List	   *rows = NIL;
 	List	   *conns = NIL;
 
 	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
 		RemoteConn *conn;
 
-		if (list_member_int(skipped_groups, node->groupid))
+		if (!bms_is_member(node->groupid, groups) || bms_is_member(node->groupid, *asked))
 			continue;
+		*asked = bms_add_member(*asked, node->groupid);
 		*failed_group = node->groupid;
 		conn = remote_acquire(node->groupid, &collect_owner, false);
 		remote_send(conn, wait_query, NULL, SEND_LONE);
 		conns = lappend(conns, conn);
 	}
-	*failed_group = -1;
-	collect_here(&rows);
 	foreach_ptr(RemoteConn, conn, conns)
 	{
 		*failed_group = conn->groupid;
-		collect_there(conn, deadline, &rows);
+		collect_there(conn, deadline, rows);
 		remote_release(conn, &collect_owner);
 	}
 	*failed_group = -1;
+	return conns != NIL;
+}
+
+/* The rows of this node, and of those that its processes may wait for. */
+static List *
+collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+	Bitmapset  *asked = bms_make_singleton(metadata_local_group());
+	List	   *rows = NIL;
+	ListCell   *cell;
+
+	foreach(cell, skipped_groups)
+		asked = bms_add_member(asked, lfirst_int(cell));
+	collect_here(&rows);
+	while (collect_groups(wait_reach(rows, asked), &asked, deadline, &rows, failed_group))
+		;
 	return rows;
 }
 
@@ -229,10 +235,10 @@ find_preparer(const WaitGraph *graph, const char *gid)
 {
 	int			groupid;
 	int			pid;
-	unsigned long long number;
+	uint64		number;
 	int			proc;
 
-	if (sscanf(gid, "citus_%d_%d_%llu_", &groupid, &pid, &number) != 3)
+	if (!wait_gid_parse(gid, &groupid, &pid, &number))
 		return -1;
 	proc = find_proc(graph, groupid, pid);
 	return proc >= 0 && graph->procs[proc].committing == number ? proc : -1;

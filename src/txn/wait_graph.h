@@ -12,12 +12,6 @@
 
 #include "compat/foreach.h"
 
-/* The states of a process that are relevant to processes that wait for it. */
-#define WAIT_STATE_READS 'r'	/* waits for its client's next message */
-#define WAIT_STATE_WRITES 'w'	/* waits for its client to take what it sent */
-#define WAIT_STATE_LOCK 'l'		/* waits for a lock */
-#define WAIT_STATE_BUSY 'b'		/* anything else */
-
 /* The kinds of processes that may be cancelled. */
 #define WAIT_VICTIM_SESSION 's' /* a client's session */
 #define WAIT_VICTIM_WORKER 'w'	/* a background worker that other nodes work
@@ -65,8 +59,9 @@ typedef struct WaitGraph
 extern bool wait_graph_wanted(int64 min_age_ms);
 
 /*
- * The graph over all nodes that are not in skipped_groups, as seen at some
- * moment of the call by each node, in CurrentMemoryContext.  If a node can't
+ * The graph over this node and those that its waiting processes may wait for,
+ * but those in skipped_groups, as seen at some moment of the call by each
+ * node, in CurrentMemoryContext.  If a node can't
  * be asked, or doesn't answer within timeout_ms, an error is raised, and
  * *failed_group says which.
  */

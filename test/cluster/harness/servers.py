@@ -21,6 +21,7 @@ PATIENCE = 90       # seconds that an awaited event may take
 LENDING = 2         # seconds after which a gateway's client has a session for its statement
 THROUGH_GATEWAY = "POMELO_GATEWAY" in os.environ
 MULTIPLEXED = "POMELO_MULTIPLEXED" in os.environ
+KEPT = {"citus.kept_connection_lifetime": os.environ["POMELO_KEPT"]} if "POMELO_KEPT" in os.environ else {}
 gateway_ports = {}  # by the port of their server, where tests connect through them
 
 
@@ -28,7 +29,7 @@ gateway_ports = {}  # by the port of their server, where tests connect through t
 def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
     """A cluster of its own for the duration of the `with`."""
     with Cluster.temporary(purpose, FIRST_PORT, workers=workers, kind=kind,
-                           settings={**FAST, **(settings or {})}) as made:
+                           settings={**FAST, **KEPT, **(settings or {})}) as made:
         if MULTIPLEXED and kind == "cluster":
             from harness import links   # pylint: disable=import-outside-toplevel,cyclic-import
             links.give_gateways(made)

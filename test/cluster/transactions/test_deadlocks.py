@@ -293,6 +293,22 @@ def test_idle_holder(cluster, table, keys, session):
     last.commit()
 
 
+def test_who_is_asked(cluster, connect, table, keys, session):
+    """A node where a session waits asks for what that may wait for, and no other node."""
+    first, second = session(0), session(0)
+    first.execute(update(table, keys[0]))
+    statement = Statement(second, update(table, keys[0]))
+    wait_for_waits(cluster, 1)
+    searcher = connect(cluster.workers[0])
+    assert not value(searcher, "SELECT check_distributed_deadlocks()")
+    here = value(searcher, "SELECT citus_backend_gpid()")
+    asked = {name for name, found in on_every_node(
+        cluster, f"SELECT 1 FROM pg_stat_activity WHERE application_name = 'citus_internal gpid={here}'").items() if found}
+    assert asked == {cluster.coordinator.name}
+    first.commit()
+    assert statement.finish() is None
+
+
 def test_given_up(cluster, table, keys, session):
     """A session on another node that was given up, and hangs in a lock still, is nobody's wait any more."""
     one, other = session(0), session(0)
