@@ -24,6 +24,7 @@
 #include "columnar/table_modify.h"
 #include "columnar/table_sample.h"
 #include "columnar/table_scan.h"
+#include "columnar/table_vacuum.h"
 #include "compat/sql_function.h"
 #include "compat/table_am.h"
 
@@ -148,6 +149,7 @@ columnar_init(void)
 	table_modify_set(&columnar_routine);
 	table_build_set(&columnar_routine);
 	table_index_set(&columnar_routine);
+	table_vacuum_set(&columnar_routine);
 	columnar_compaction_init();
 	columnar_options_init();
 	stripe_writer_init();

@@ -29,6 +29,7 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -65,8 +66,9 @@ read_mark_record(StripeStore *store, const StoredRecord *record, MarkRecord *mar
 	memcpy(mark, record->bytes, sizeof(MarkRecord));
 }
 
-void
-row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, RowMarks *marks)
+/* Those that a snapshot sees; with a horizon, only older ones. */
+static void
+read_gone_marks(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, TransactionId horizon, RowMarks *marks)
 {
 	StoreScan  *scan = stripe_store_scan(store, stripe->record.data_id, PG_INT32_MIN, -1, false, snapshot);
 	StoredRecord record;
@@ -81,6 +83,9 @@ row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, 
 		read_mark_record(store, &record, &mark);
 		if (mark.kind == MARK_HEAD || row >= stripe->record.nrows)
 			continue;
+		if (TransactionIdIsValid(horizon) && record.xmin_bits != HEAP_XMIN_FROZEN &&
+			!TransactionIdPrecedes(record.xmin, horizon))
+			continue;
 		if (marks->bits == NULL)
 			marks->bits = palloc0((stripe->record.nrows + 7) / 8);
 		if (!row_is_marked(marks, row))
@@ -88,6 +93,18 @@ row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, 
 		marks->bits[row / 8] |= 1 << (row % 8);
 	}
 	stripe_store_scan_end(scan);
+}
+
+void
+row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, RowMarks *marks)
+{
+	read_gone_marks(store, stripe, snapshot, InvalidTransactionId, marks);
+}
+
+void
+row_marks_read_old(StripeStore *store, const StripeInfo *stripe, TransactionId horizon, RowMarks *marks)
+{
+	read_gone_marks(store, stripe, SnapshotSelf, horizon, marks);
 }
 
 bool

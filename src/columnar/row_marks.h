@@ -31,6 +31,12 @@ row_is_marked(const RowMarks *marks, uint32 row)
 extern void row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot, RowMarks *marks);
 
 /*
+ * The same for marks that transactions before one have made: of rows that no
+ * snapshot sees any more, if the horizon is that.
+ */
+extern void row_marks_read_old(StripeStore *store, const StripeInfo *stripe, TransactionId horizon, RowMarks *marks);
+
+/*
  * Whether a row, of a stripe that the snapshot sees, is there for the
  * snapshot.  Of a dirty snapshot, xmax becomes the transaction in progress
  * that changes or deletes the row, or invalid; xmin is left as it is.

@@ -35,6 +35,7 @@
 #define DIRECTORY_ID ((Oid) 1)
 
 #define COUNTER_NUMBER (-1)
+#define CLEANED_NUMBER (-2)
 
 /* The number of a block in the directory. */
 #define BLOCK_TO_NUMBER(block) ((int32) ((block) - STRIPE_FIRST_BLOCK))
@@ -137,13 +138,12 @@ stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, Stri
 	stripe->first_block = STRIPE_FIRST_BLOCK + counter.next;
 	counter.next += nblocks;
 	stripe_store_overwrite(store, &at, &counter, sizeof(counter));
-	UnlockTuple(store->toast, &lock, ExclusiveLock);
-
 	stripe->record.version = STRIPE_FORMAT_VERSION;
 	stripe->record.state = STRIPE_RESERVED;
 	stripe->record.nblocks = nblocks;
 	stripe->at = stripe_store_insert(store, DIRECTORY_ID, BLOCK_TO_NUMBER(stripe->first_block), &stripe->record,
 									 sizeof(StripeRecord), cid, STORED_BY_TRANSACTION);
+	UnlockTuple(store->toast, &lock, ExclusiveLock);
 }
 
 void
@@ -217,24 +217,16 @@ check_not_rewritten_since(StripeStore *store, Snapshot snapshot)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-StripeInfo *
-stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count)
+/* The stripes in a state, or later, that a snapshot sees; palloc'd. */
+static StripeInfo *
+read_stripe_records(StripeStore *store, StripeState state, Snapshot snapshot, int *count)
 {
 	int			room = 16;
 	StripeInfo *stripes = palloc(room * sizeof(StripeInfo));
-	StoreScan  *scan;
+	StoreScan  *scan = stripe_store_scan(store, DIRECTORY_ID, 0, PG_INT32_MAX, false, snapshot);
 	StoredRecord record;
 
 	*count = 0;
-
-	/*
-	 * While TRUNCATE makes the indexes anew, the TOAST table may still have
-	 * stripes, or no index; but the table has no page.
-	 */
-	if (RelationGetNumberOfBlocks(store->table) == 0)
-		return stripes;
-	check_not_rewritten_since(store, snapshot);
-	scan = stripe_store_scan(store, DIRECTORY_ID, 0, PG_INT32_MAX, false, snapshot);
 	while (stripe_store_scan_next(scan, &record))
 	{
 		if (*count == room)
@@ -243,11 +235,72 @@ stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count)
 			stripes = repalloc_huge(stripes, room * sizeof(StripeInfo));
 		}
 		set_stripe_info(store, &record, &stripes[*count]);
-		if (stripes[*count].record.state == STRIPE_WRITTEN)
+		if (stripes[*count].record.state >= state)
 			(*count)++;
 	}
 	stripe_store_scan_end(scan);
 	return stripes;
+}
+
+StripeInfo *
+stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count)
+{
+	/*
+	 * While TRUNCATE makes the indexes anew, the TOAST table may still have
+	 * stripes, or no index; but the table has no page.
+	 */
+	*count = 0;
+	if (RelationGetNumberOfBlocks(store->table) == 0)
+		return palloc(sizeof(StripeInfo));
+	check_not_rewritten_since(store, snapshot);
+	return read_stripe_records(store, STRIPE_WRITTEN, snapshot, count);
+}
+
+StripeInfo *
+stripe_directory_read_all(StripeStore *store, int *count, BlockNumber *end)
+{
+	ItemPointerData lock = counter_lock_ctid();
+	ItemPointerData at;
+	DirectoryCounter counter;
+	SnapshotData not_dead;
+	StripeInfo *stripes;
+
+	InitNonVacuumableSnapshot(not_dead, GlobalVisTestFor(store->toast));
+	LockTuple(store->toast, &lock, ShareLock);
+	*end = STRIPE_FIRST_BLOCK;
+	if (read_directory_counter(store, &counter, &at))
+		*end += counter.next;
+	stripes = read_stripe_records(store, STRIPE_RESERVED, &not_dead, count);
+	UnlockTuple(store->toast, &lock, ShareLock);
+	return stripes;
+}
+
+uint64
+stripe_directory_cleaned_rows(StripeStore *store)
+{
+	StoreScan  *scan = stripe_store_scan(store, DIRECTORY_ID, CLEANED_NUMBER, CLEANED_NUMBER, false, SnapshotSelf);
+	StoredRecord record;
+	uint64		rows = 0;
+
+	if (stripe_store_scan_next(scan, &record) && record.len == sizeof(rows))
+		memcpy(&rows, record.bytes, sizeof(rows));
+	stripe_store_scan_end(scan);
+	return rows;
+}
+
+void
+stripe_directory_set_cleaned_rows(StripeStore *store, uint64 rows)
+{
+	StoreScan  *scan = stripe_store_scan(store, DIRECTORY_ID, CLEANED_NUMBER, CLEANED_NUMBER, false, SnapshotSelf);
+	StoredRecord record;
+	bool		found = stripe_store_scan_next(scan, &record);
+
+	stripe_store_scan_end(scan);
+	if (found)
+		stripe_store_overwrite(store, &record.at, &rows, sizeof(rows));
+	else
+		(void) stripe_store_insert(store, DIRECTORY_ID, CLEANED_NUMBER, &rows, sizeof(rows), GetCurrentCommandId(true),
+								   STORED_FOR_ALL);
 }
 
 bool

@@ -45,6 +45,19 @@ extern void stripe_directory_complete(StripeStore *store, StripeInfo *stripe);
 extern StripeInfo *stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count);
 
 /*
+ * All stripes that some snapshot may see, also those that are not written yet.
+ * *end: the block from which on ctids may have been given out since.
+ */
+extern StripeInfo *stripe_directory_read_all(StripeStore *store, int *count, BlockNumber *end);
+
+/*
+ * Of how many dead rows of stripes, since the table is stored here, VACUUM has
+ * removed the index entries.  Only VACUUM calls these.
+ */
+extern uint64 stripe_directory_cleaned_rows(StripeStore *store);
+extern void stripe_directory_set_cleaned_rows(StripeStore *store, uint64 rows);
+
+/*
  * Finds the stripe of a ctid, which the snapshot must see and which must have
  * such a row.  If the snapshot is a dirty one and the stripe another
  * transaction's in progress, snapshot->xmin is that.

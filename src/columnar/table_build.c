@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * table_build.c
- *	  The access method's functions for whole tables: VACUUM, storage, sizes.
+ *	  The access method's functions for whole tables: storage, VACUUM FULL,
+ *	  sizes.
  *
  *-------------------------------------------------------------------------
  */
@@ -140,19 +141,6 @@ columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relat
 	}
 }
 
-/*
- * VACUUM of the row-wise part.  The TOAST table, with the stripes, is vacuumed
- * as a table of its own.  The part keeps its pages: ANALYZE needs one.
- */
-static void
-columnar_relation_vacuum(Relation table, struct VacuumParams *params, BufferAccessStrategy strategy)
-{
-	VacuumParams own = *params;
-
-	own.truncate = VACOPTVALUE_DISABLED;
-	GetHeapamTableAmRoutine()->relation_vacuum(table, &own, strategy);
-}
-
 static bool
 columnar_relation_needs_toast_table(Relation table)
 {
@@ -207,7 +195,6 @@ table_build_set(TableAmRoutine *routine)
 	routine->relation_nontransactional_truncate = columnar_relation_nontransactional_truncate;
 	routine->relation_copy_data = columnar_relation_copy_data;
 	routine->relation_copy_for_cluster = columnar_relation_copy_for_cluster;
-	routine->relation_vacuum = columnar_relation_vacuum;
 	routine->relation_needs_toast_table = columnar_relation_needs_toast_table;
 	routine->relation_toast_am = columnar_relation_toast_am;
 	routine->relation_estimate_size = columnar_relation_estimate_size;

@@ -165,6 +165,32 @@ def test_beside_writers(table, coordinator, connect, cluster):
     assert value(coordinator, f"SELECT (count(*), count(DISTINCT a), sum(v))::text FROM {table}") == f"({ROWS},{ROWS},{sum(counts)})"
 
 
+def test_room_is_used_again(table, coordinator):
+    """Entries of indexes for rows that have moved are removed, and the row-wise part is cut off."""
+    def size(relation):
+        return value(coordinator, f"SELECT pg_relation_size('{relation}')")
+
+    def vacuum():
+        coordinator.execute(f"VACUUM {table}")
+        return size(table) == 8192
+
+    first = size(f"{table}_pkey")
+    for number in range(8):
+        coordinator.execute(f"UPDATE {table} SET v = {number}")
+        assert compact(coordinator, table) == ROWS
+        wait_until(vacuum, "the row-wise part to be cut off")
+    assert size(f"{table}_pkey") <= 3 * first
+    assert size("pg_toast.pg_toast_" + str(value(coordinator, f"SELECT '{table}'::regclass::oid"))) < 1000000
+    coordinator.execute(f"DELETE FROM {table} WHERE a % 2 = 0; SET enable_seqscan = off")
+    vacuum()
+    assert value(coordinator, f"SELECT count(*) FROM {table} WHERE a > 0") == ROWS / 2
+    assert value(coordinator, f"SELECT a FROM {table} WHERE a = 1501") == 1501
+    told = []
+    coordinator.add_notice_handler(lambda notice: told.append(notice.message_primary))
+    coordinator.execute(f"VACUUM (VERBOSE) {table}")
+    assert any(f"total row count: {ROWS}, stripe count: " in text and f"deleted rows in stripes: {ROWS // 2}" in text for text in told)
+
+
 def test_daemon(make_cluster):
     """The daemon does it by itself."""
     made = make_cluster(settings={"columnar.compaction_naptime": "200ms"}, workers=0)
