@@ -88,6 +88,8 @@ struct TriggerRun
 	TransitionCaptureState *capture;
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
 	TriggerDesc *indexes;		/* those of global indexes; NULL: none */
+	bool		has_entries;	/* for inserted rows, they need not be
+								 * called */
 	ChangedRows inserted;		/* for these */
 	ChangedRows updated;
 	ChangedRows deleted;
@@ -365,18 +367,21 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 	rows->old = rows->new = NULL;
 }
 
-/*
- * Writes the entries of the rows so far: before the triggers of users fire,
- * which may look for these rows by their keys.
- */
-static void
-write_entries_so_far(TriggerRun *run)
+/* Before the triggers of users fire, which may look for rows by their keys. */
+void
+triggers_write_entries(TriggerRun *run)
 {
 	if (run->indexes == NULL)
 		return;
 	call_index_triggers(run, &run->deleted, TRIGGER_EVENT_DELETE, TRIGGER_TYPE_DELETE);
 	call_index_triggers(run, &run->updated, TRIGGER_EVENT_UPDATE, TRIGGER_TYPE_UPDATE);
 	call_index_triggers(run, &run->inserted, TRIGGER_EVENT_INSERT, TRIGGER_TYPE_INSERT);
+}
+
+void
+triggers_has_entries(TriggerRun *run)
+{
+	run->has_entries = true;
 }
 
 /* A store of rows for them. */
@@ -400,14 +405,14 @@ apply_changes(TriggerRun *run)
 {
 	bool		applied = run->apply(run->apply_arg);
 
-	write_entries_so_far(run);
+	triggers_write_entries(run);
 	return applied;
 }
 
 void
 triggers_after_statement(TriggerRun *run)
 {
-	write_entries_so_far(run);
+	triggers_write_entries(run);
 	if (run->commands & COMMAND_BIT(CMD_DELETE))
 		ExecASDeleteTriggers(run->estate, run->info, run->capture);
 	if (run->commands & COMMAND_BIT(CMD_UPDATE))
@@ -630,7 +635,7 @@ triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 	else if (fires || run->capture != NULL || run->indexes != NULL)
 	{
 		slot = new_row(run, CMD_INSERT, fires, values, nulls);
-		if (run->indexes != NULL)
+		if (run->indexes != NULL && !run->has_entries)
 			tuplestore_puttupleslot(row_store(run, &run->inserted.new), slot);
 		ExecARInsertTriggers(run->estate, run->info, slot, NIL, run->capture);
 	}

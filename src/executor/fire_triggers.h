@@ -37,6 +37,13 @@ extern void triggers_before_statement(TriggerRun *run);
 extern void triggers_after_statement(TriggerRun *run);
 
 /*
+ * Writes the entries of the rows so far in global indexes.  And: rows that are
+ * inserted have theirs already.
+ */
+extern void triggers_write_entries(TriggerRun *run);
+extern void triggers_has_entries(TriggerRun *run);
+
+/*
  * Whether BEFORE ROW triggers are being called.  A statement that starts
  * meanwhile calls the other function first, with its own snapshot or NULL.
  */

@@ -130,6 +130,8 @@ run_with_triggers(DistModifyState *state)
 
 	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.commands,
 									 (state->table->row_triggers & state->plan.triggers) != 0, state->plan.assigned, apply_waiting, state);
+	if (state->plan.arbiters != NIL)
+		triggers_has_entries(state->triggers);
 	if (reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);

@@ -251,6 +251,26 @@ typedef struct InsertStreamMethods
 extern const InsertStreamMethods *insert_stream_methods;
 
 /*
+ * Entries of global indexes, set by src/global_index, a later folder.
+ *
+ * find: whether the key of a row in one of the table's indexes has an entry,
+ * as far as a snapshot of now shows; then sets the distribution value of the
+ * row that has it, in CurrentMemoryContext.
+ *
+ * claim: adds the entries of a new row in all global indexes of its table.
+ * False if another row has its key in one of the indexes given, after waiting
+ * for the transaction that has inserted it; entries of others may have been
+ * added then.  Errors with 23505 for other indexes.
+ */
+typedef struct GlobalKeyMethods
+{
+	bool		(*find) (Relation rel, List *indexes, TupleTableSlot *row, Datum *value);
+	bool		(*claim) (Relation rel, List *indexes, TupleTableSlot *row);
+} GlobalKeyMethods;
+
+extern const GlobalKeyMethods *global_key_methods;
+
+/*
  * modify_stream.c: begins a stream if enough rows of an INSERT are pending;
  * these are its first rows.
  */

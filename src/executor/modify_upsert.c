@@ -15,6 +15,14 @@
  * UPDATE's expressions over it and the excluded row, fires BEFORE UPDATE
  * triggers, and adds an ordinary UPDATE.
  *
+ * Of a global index, the shard's node sees the rows of its shard only.  So for
+ * each row the entries are asked first which row has its key.  There may be
+ * none: then the row is inserted and adds its entries, which waits for others
+ * that do so; if another row has come first, it is as if nothing had been done
+ * (a subtransaction), and the entries are asked again.  If there is one, the
+ * row is sent to that one's shard as if it was its own, and conflicts there;
+ * if it is inserted, the other has gone meanwhile, and that is undone, too.
+ *
  * Rows are sent in batches.  If there are BEFORE UPDATE triggers, which must
  * not see later rows of the statement, each row is completed before the next.
  * (Looking up and locking existing rows first, and inserting others later,
@@ -27,15 +35,27 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "executor/modify.h"
+#include "lib/catch_error.h"
+#include "lib/subtransaction.h"
+#include "sharding/hash.h"
+
+/*
+ * Attempts to insert a row.  Each waits for the transaction that has made the
+ * one before fail.
+ */
+#define MAX_ATTEMPTS 100
 
 /* Rows are inserted when this many are pending, or modify_round_bytes(). */
 #define UPSERT_ROWS 5000
+
+const GlobalKeyMethods *global_key_methods = NULL;
 
 /* The result for a row. */
 typedef struct UpsertResult
@@ -56,6 +76,16 @@ typedef struct UpsertSlots
 	Datum	   *excluded;		/* of the one that was not inserted */
 	bool	   *excluded_nulls;
 } UpsertSlots;
+
+/* An attempt to insert a row whose key a global index may have. */
+typedef struct Attempt
+{
+	DistModifyState *state;
+	UpsertSlots *slots;
+	TupleTableSlot *proposed;	/* the row */
+	bool		conflicts;		/* with one of the shard that it is sent to */
+	List	   *results;
+} Attempt;
 
 static int
 compare_upsert_results(const ListCell *a, const ListCell *b)
@@ -120,6 +150,120 @@ insert_waiting_rows(DistModifyState *state, UpsertSlots *slots)
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsMinimalTuple);
 	list_sort(results, compare_upsert_results);
 	return results;
+}
+
+/* Whether a result is that of a row that was inserted. */
+static bool
+was_inserted(UpsertResult *result, UpsertSlots *slots)
+{
+	bool		isnull;
+
+	ExecStoreMinimalTuple(result->row, slots->row, false);
+	(void) slot_getattr(slots->row, 2, &isnull);
+	return isnull;
+}
+
+/* subtransaction_run's work: false if the row must be sent elsewhere. */
+static bool
+attempt_insert(void *arg)
+{
+	Attempt    *attempt = arg;
+	DistModifyState *state = attempt->state;
+	bool		inserted;
+
+	attempt->results = insert_waiting_rows(state, attempt->slots);
+	inserted = attempt->results != NIL && was_inserted(linitial(attempt->results), attempt->slots);
+	if (attempt->conflicts)
+		return attempt->results != NIL && !inserted;
+	if (inserted)
+	{
+		Relation	rel = table_open(state->plan.relid, NoLock);
+		bool		claimed = global_key_methods->claim(rel, state->plan.arbiters, attempt->proposed);
+
+		table_close(rel, NoLock);
+		return claimed;
+	}
+	return true;
+}
+
+/* Takes the only row that waits; sets its shard. */
+static MinimalTuple
+take_waiting_row(DistModifyState *state, TupleTableSlot *slot, int *shard)
+{
+	Tuplestorestate **stores = state->pending.upserts.stores;
+
+	for (*shard = 0; *shard < state->table->nshards; ++*shard)
+		if (stores[*shard] != NULL && tuplestore_gettupleslot(stores[*shard], true, false, slot))
+			return ExecCopySlotMinimalTuple(slot);
+	elog(ERROR, "no row waits");
+}
+
+/* Lets a row wait for one shard. */
+static void
+wait_for_shard(DistModifyState *state, MinimalTuple change, int shard, TupleTableSlot *slot)
+{
+	ChangeList *upserts = &state->pending.upserts;
+
+	modify_end_changes(state, upserts);
+	upserts->stores[shard] = tuplestore_begin_heap(false, false, work_mem);
+	ExecStoreMinimalTuple(change, slot, false);
+	tuplestore_puttupleslot(upserts->stores[shard], slot);
+	upserts->nchanges = 1;
+	upserts->bytes = change->t_len;
+}
+
+/* Whether a row's key has an entry; then sets the shard of its row. */
+static bool
+find_key(DistModifyState *state, TupleTableSlot *proposed, int *shard)
+{
+	Relation	rel = table_open(state->plan.relid, NoLock);
+	Datum		value;
+	bool		found = global_key_methods->find(rel, state->plan.arbiters, proposed, &value);
+
+	table_close(rel, NoLock);
+	if (found)
+		*shard = shard_index_of_stored(state->table, value, false);
+	return found;
+}
+
+/*
+ * The same for one row whose conflicts are with rows of all shards.  NIL if
+ * it isn't inserted and nothing is to be done.
+ */
+static List *
+insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
+{
+	TupleTableSlot *proposed = MakeSingleTupleTableSlot(state->row_desc, &TTSOpsVirtual);
+	int			own_shard;
+	MinimalTuple change = take_waiting_row(state, slots->change, &own_shard);
+	bool		asks = true;
+	bool		isnull;
+
+	modify_deform_row(state, slot_getattr(slots->change, CHANGE_NEW_ROW + 1, &isnull), proposed->tts_values,
+					  proposed->tts_isnull);
+	ExecStoreVirtualTuple(proposed);
+	ExecMaterializeSlot(proposed);
+	for (int attempts = 0; attempts < MAX_ATTEMPTS; attempts++)
+	{
+		Attempt		attempt = {.state = state, .slots = slots, .proposed = proposed};
+		int			shard = own_shard;
+		ErrorData  *error;
+
+		CHECK_FOR_INTERRUPTS();
+		attempt.conflicts = asks && find_key(state, proposed, &shard);
+		if (attempt.conflicts && !state->plan.do_update)
+			return NIL;
+		wait_for_shard(state, change, shard, slots->change);
+		if (subtransaction_run(attempt_insert, &attempt, &error))
+			return attempt.results;
+		if (error != NULL && !(attempt.conflicts && error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION))
+			catch_rethrow(error);
+		asks = !attempt.conflicts;	/* else the insertion waits */
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("could not find the row that a row to be inserted conflicts with"),
+			 errhint("Compare the table's global indexes with its rows by citus_check_global_index().")));
 }
 
 /* A row has been inserted: its columns are in excluded. */
@@ -243,7 +387,8 @@ apply_upserts(DistModifyState *state)
 	slots.excluded = palloc0(sizeof(Datum) * natts);
 	slots.excluded_nulls = palloc0(sizeof(bool) * natts);
 
-	results = insert_waiting_rows(state, &slots);
+	slots.row = NULL;
+	results = state->plan.arbiters != NIL ? insert_waiting_row(state, &slots) : insert_waiting_rows(state, &slots);
 	modify_end_changes(state, &state->pending.upserts);
 	MemoryContextSwitchTo(row_context);
 	foreach(cell, results)
@@ -252,7 +397,8 @@ apply_upserts(DistModifyState *state)
 		MemoryContextReset(row_context);
 	}
 	ExecDropSingleTupleTableSlot(slots.change);
-	ExecDropSingleTupleTableSlot(slots.row);
+	if (slots.row != NULL)
+		ExecDropSingleTupleTableSlot(slots.row);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	state->resolving = false;
@@ -275,4 +421,6 @@ modify_consider_upserts(DistModifyState *state)
 		return;
 	if (state->plan.row_by_row || state->pending.upserts.nchanges >= UPSERT_ROWS || state->pending.upserts.bytes >= modify_round_bytes())
 		modify_apply_all(state);
+	if (state->plan.arbiters != NIL)
+		triggers_write_entries(state->triggers);
 }

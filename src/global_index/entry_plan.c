@@ -8,11 +8,13 @@
 #include "postgres.h"
 
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "global_index/entry_plan.h"
+#include "lib/run_as.h"
 #include "table/definition.h"
 
 typedef struct EntryPlan
@@ -122,4 +124,30 @@ entry_plan(const EntryStatement *statement)
 		kept->plan = plan;
 	}
 	return kept->plan;
+}
+
+bool
+entry_find(const EntryStatement *statement, Datum *keys, bool latest, Datum *value)
+{
+	MemoryContext context = CurrentMemoryContext;
+	RunAs		caller = run_as_owner_begin(statement->entries);
+	bool		found;
+
+	SPI_connect();
+	if (SPI_execute_plan(entry_plan(statement), keys, NULL, !latest, 0) != SPI_OK_SELECT)
+		elog(ERROR, "SPI failed: a query for entries");
+	found = SPI_processed > 0;
+	if (found)
+	{
+		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, 0);
+		MemoryContext old_context = MemoryContextSwitchTo(context);
+		bool		isnull;
+
+		*value = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull), att->attbyval,
+						   att->attlen);
+		MemoryContextSwitchTo(old_context);
+	}
+	SPI_finish();
+	run_as_end(caller);
+	return found;
 }

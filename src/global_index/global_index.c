@@ -74,6 +74,7 @@ global_index_init(void)
 		{NULL, 0, false}
 	};
 
+	global_key_methods = &global_keys;
 	DefineCustomEnumVariable("citus.global_indexes",
 							 "Whether unique indexes and constraints of a distributed table may lack its distribution column.",
 							 "They are checked by a table of entries that is distributed by their first column. \"notice\" says so each time.",

@@ -12,6 +12,8 @@
 
 #include "utils/rel.h"
 
+#include "executor/modify.h"
+
 /* The column of entries with the distribution value of a key's row. */
 #define ENTRY_DISTRIBUTION_VALUE "\"row's distribution value\""
 
@@ -23,6 +25,9 @@ extern Oid	key_equality(Oid type);
 
 /* The names of an index's key columns, quoted, with commas. */
 extern char *key_columns_text(Relation rel, Relation index);
+
+/* What ON CONFLICT calls (executor/modify.h). */
+extern const GlobalKeyMethods global_keys;
 
 /* Adds the entries of all rows of a table that gets the index. */
 extern void entries_fill(Relation rel, Relation index, Oid entries);

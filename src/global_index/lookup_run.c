@@ -49,9 +49,6 @@ ask_entries(GlobalLookupState *state, Datum *value)
 	int			nkeys = list_length(state->values->exprs);
 	EntryStatement statement = {.kind = ENTRY_FIND, .entries = state->lookup.entries, .nkeys = nkeys};
 	Datum		keys[INDEX_MAX_KEYS];
-	MemoryContext context = CurrentMemoryContext;
-	RunAs		caller;
-	bool		found;
 
 	for (int i = 0; i < nkeys; i++)
 	{
@@ -62,24 +59,7 @@ ask_entries(GlobalLookupState *state, Datum *value)
 		if (isnull)
 			return false;
 	}
-	caller = run_as_owner_begin(state->lookup.entries);
-	SPI_connect();
-	if (SPI_execute_plan(entry_plan(&statement), keys, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "SPI failed: a query for entries");
-	found = SPI_processed > 0;
-	if (found)
-	{
-		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, 0);
-		MemoryContext old_context = MemoryContextSwitchTo(context);
-		bool		isnull;
-
-		*value = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull), att->attbyval,
-						   att->attlen);
-		MemoryContextSwitchTo(old_context);
-	}
-	SPI_finish();
-	run_as_end(caller);
-	return found;
+	return entry_find(&statement, keys, false, value);
 }
 
 /* The client's parameters, and the distribution value. */

@@ -307,6 +307,37 @@ write_rows(IndexWrite *write, Tuplestorestate *old_rows, Tuplestorestate *new_ro
 	ExecDropSingleTupleTableSlot(new);
 }
 
+static void
+index_write_begin(IndexWrite *write, Relation rel, Oid index)
+{
+	memset(write, 0, sizeof(IndexWrite));
+	write->rel = rel;
+	write->entries = global_index_entries(index);
+	write->index = index_open(index, AccessShareLock);
+	write->nkeys = write->index->rd_index->indnkeyatts;
+	for (int i = 0; i < write->nkeys; i++)
+		write->attnos[i] = write->index->rd_index->indkey.values[i];
+	write->attnos[write->nkeys] = metadata_require(RelationGetRelid(rel))->dist_attno;
+	write->context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
+}
+
+static void
+make_batches(IndexWrite *write, int rows)
+{
+	for (int i = 0; i <= write->nkeys; i++)
+	{
+		write->gone.values[i] = palloc(sizeof(Datum) * rows);
+		write->added.values[i] = palloc(sizeof(Datum) * rows);
+	}
+}
+
+static void
+index_write_end(IndexWrite *write)
+{
+	MemoryContextDelete(write->context);
+	index_close(write->index, AccessShareLock);
+}
+
 /* citus_internal.global_index_write(): the trigger of a global index */
 Datum
 citus_internal_global_index_write(PG_FUNCTION_ARGS)
@@ -318,30 +349,72 @@ citus_internal_global_index_write(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" can only be called by triggers of global indexes", "global_index_write")));
-	write.rel = trigger->tg_relation;
-	write.entries = global_index_entries(trigger->tg_trigger->tgconstrindid);
-	write.index = index_open(trigger->tg_trigger->tgconstrindid, AccessShareLock);
-	write.nkeys = write.index->rd_index->indnkeyatts;
-	for (int i = 0; i < write.nkeys; i++)
-		write.attnos[i] = write.index->rd_index->indkey.values[i];
-	write.attnos[write.nkeys] = metadata_require(RelationGetRelid(write.rel))->dist_attno;
+	index_write_begin(&write, trigger->tg_relation, trigger->tg_trigger->tgconstrindid);
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
 		write_entries(write.rel, write.index, write.entries,
 					  &(EntryWrite) {.sql = psprintf("TRUNCATE %s", relation_qualified_name(write.entries))});
 	else
 	{
-		write.context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
-		for (int i = 0; i <= write.nkeys; i++)
-		{
-			write.gone.values[i] = palloc(sizeof(Datum) * BATCH_ROWS);
-			write.added.values[i] = palloc(sizeof(Datum) * BATCH_ROWS);
-		}
+		make_batches(&write, BATCH_ROWS);
 		write_rows(&write, trigger->tg_oldtable, trigger->tg_newtable);
-		MemoryContextDelete(write.context);
 	}
-	index_close(write.index, AccessShareLock);
+	index_write_end(&write);
 	PG_RETURN_POINTER(NULL);
 }
+
+/* GlobalKeyMethods.find */
+static bool
+key_find(Relation rel, List *indexes, TupleTableSlot *row, Datum *value)
+{
+	foreach_oid(indexid, indexes)
+	{
+		EntryStatement statement = {.kind = ENTRY_FIND};
+		Datum		keys[INDEX_MAX_KEYS];
+		IndexWrite	write;
+		bool		complete = true;
+
+		index_write_begin(&write, rel, indexid);
+		statement.entries = write.entries;
+		statement.nkeys = write.nkeys;
+		for (int i = 0; i < write.nkeys; i++)
+		{
+			int			k = write.attnos[i] - 1;
+
+			statement.types[i] = getBaseType(TupleDescAttr(RelationGetDescr(rel), k)->atttypid);
+			keys[i] = row->tts_values[k];
+			complete = complete && !row->tts_isnull[k];
+		}
+		index_write_end(&write);
+		if (complete && entry_find(&statement, keys, true, value))
+			return true;
+	}
+	return false;
+}
+
+/* GlobalKeyMethods.claim */
+static bool
+claim_keys(Relation rel, List *indexes, TupleTableSlot *row)
+{
+	bool		claimed = true;
+
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		bool		yields = list_member_oid(indexes, indexid);
+		IndexWrite	write;
+
+		if (!claimed || !OidIsValid(global_index_entries(indexid)))
+			continue;
+		index_write_begin(&write, rel, indexid);
+		make_batches(&write, 1);
+		batch_add(&write, &write.added, row);
+		claimed = write.added.count == 0 ||
+			batch_run(&write, &write.added, yields ? ENTRY_AWAIT : ENTRY_INSERT, ENTRIES_INSERT) == 1;
+		index_write_end(&write);
+	}
+	return claimed;
+}
+
+const GlobalKeyMethods global_keys = {.find = key_find, .claim = claim_keys};
 
 /* The entries that the rows of a table have, as a query. */
 static char *

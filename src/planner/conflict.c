@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/heap.h"
 #include "catalog/partition.h"
 #include "catalog/pg_index.h"
@@ -22,6 +23,8 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
@@ -100,48 +103,50 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 }
 
 /*
- * Whether the index that a clause names is within a shard: it has the
- * distribution column.
+ * Whether a clause's columns are those of an index, as far as that can be said
+ * without its operator classes.
  */
 static bool
-arbiter_is_local(const OnConflictExpr *clause, const DistTable *table)
+is_about_columns(const OnConflictExpr *clause, const Form_pg_index index)
 {
-	Oid			index = OidIsValid(clause->constraint) ? get_constraint_index(clause->constraint) : InvalidOid;
+	Bitmapset  *columns = NULL;
+	Bitmapset  *keys = NULL;
 
-	if (OidIsValid(index))
-	{
-		HeapTuple	tuple = catalog_tuple(INDEXRELID, index, "index");
-		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
-		bool		result = false;
-
-		for (int i = 0; i < form->indnkeyatts; i++)
-			result = result || form->indkey.values[i] == table->dist_attno;
-		ReleaseSysCache(tuple);
-		return result;
-	}
 	foreach_node(InferenceElem, element, clause->arbiterElems)
-		if (IsA(element->expr, Var) && ((Var *) element->expr)->varattno == table->dist_attno)
-			return true;
-	return false;
+	{
+		if (!IsA(element->expr, Var))
+			return false;
+		columns = bms_add_member(columns, ((Var *) element->expr)->varattno);
+	}
+	for (int i = 0; i < index->indnkeyatts; i++)
+		keys = bms_add_member(keys, index->indkey.values[i]);
+	return bms_equal(columns, keys);
 }
 
-void
-conflict_check_global(Query *query)
+List *
+conflict_global_arbiters(const OnConflictExpr *clause, const DistTable *table)
 {
-	const DistTable *table;
+	Oid			named = OidIsValid(clause->constraint) ? get_constraint_index(clause->constraint) : InvalidOid;
+	List	   *result = NIL;
+	Relation	rel;
 
-	foreach_node(CommonTableExpr, cte, query->cteList)
-		if (IsA(cte->ctequery, Query))
-			conflict_check_global((Query *) cte->ctequery);
-	if (query->onConflict == NULL)
-		return;
-	table = metadata_lookup(rt_fetch(query->resultRelation, query->rtable)->relid);
-	if (table != NULL && table->global_columns != NULL && !arbiter_is_local(query->onConflict, table))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT is not supported for global indexes"),
-				 errdetail("Table \"%s\" has a unique index without its distribution column.", get_rel_name(table->relid)),
-				 errhint("Name a unique index with the distribution column, or use MERGE.")));
+	if (table->global_columns == NULL)
+		return NIL;
+	rel = table_open(table->relid, NoLock);
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		HeapTuple	tuple = catalog_tuple(INDEXRELID, indexid, "index");
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+		bool		global = index->indisunique;
+
+		for (int i = 0; i < index->indnkeyatts; i++)
+			global = global && index->indkey.values[i] != table->dist_attno;
+		if (global && (OidIsValid(named) ? named == indexid : clause->arbiterElems == NIL || is_about_columns(clause, index)))
+			result = lappend_oid(result, indexid);
+		ReleaseSysCache(tuple);
+	}
+	table_close(rel, NoLock);
+	return result;
 }
 
 /* The root of the partition tree that a table is in, or the table. */

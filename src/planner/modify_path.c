@@ -720,7 +720,9 @@ note_conflict(ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table
 		plan->resolves = (table->row_triggers & plan->commands) != 0 ||
 			(plan->do_update && meets_written) || !conflict_is_shippable(conflict, table);
 		plan->may_skip = !plan->resolves;
-		plan->row_by_row = plan->resolves && plan->do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE));
+		plan->arbiters = conflict_global_arbiters(conflict, table);
+		plan->row_by_row = plan->arbiters != NIL ||
+			(plan->resolves && plan->do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE)));
 		check_partitioned_conflict(plan, meets_written);
 	}
 	plan->notes_written = plan->resolves || (meets_written && plan->command != CMD_DELETE);

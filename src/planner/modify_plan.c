@@ -27,6 +27,7 @@ static const PlanField modify_plan_fields[] = {
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_attnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_resnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, assigned),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, arbiters),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, key_attnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, actions),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, checks),

@@ -96,6 +96,8 @@ typedef struct ModifyPlan
 								 * see rows that are stored meanwhile */
 	bool		row_by_row;		/* each row is written before the next one's
 								 * triggers fire */
+	List	   *arbiters;		/* OidList: global indexes that ON CONFLICT is
+								 * about; then also row_by_row */
 	int			commands;		/* COMMAND_BITs of what it may do */
 	int			triggers;		/* COMMAND_BITs of the triggers that it may
 								 * fire, see write_fires */
@@ -218,10 +220,10 @@ extern void row_key_condition(StringInfo text, Oid relid, List *key_attnos);
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 
 /*
- * Errors (0A000) if a clause of the query, or of one in its WITH, can meet
- * conflicts of a global index, which shards don't see.
+ * The global indexes (OidList) that a clause is about, whose conflicts are
+ * with rows of all shards: the one that it names, or all.
  */
-extern void conflict_check_global(Query *query);
+extern List *conflict_global_arbiters(const OnConflictExpr *clause, const DistTable *table);
 
 /*
  * Whether several queries of the statement that is being planned write a

@@ -383,7 +383,6 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	PlannedStmt *plan = NULL;
 
 	replica_identity_check(query);
-	conflict_check_global(query);
 	if (!tracks_rows && plan_by_global_index != NULL)
 		plan = plan_by_global_index(query, query_string, cursor_options, params);
 	if (plan == NULL)

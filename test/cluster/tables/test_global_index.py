@@ -103,6 +103,16 @@ def change(connection):
             connection.execute("ROLLBACK")
 
 
+def upsert(connection):
+    """No writer of the same key makes ON CONFLICT fail."""
+    key, tenant = random.randint(1, KEYS), random.randint(1, 9)
+    try:
+        connection.execute(f"INSERT INTO g VALUES ({tenant}, {key}) ON CONFLICT (k) " +
+                           random.choice(["DO NOTHING", "DO UPDATE SET t = excluded.t", "DO UPDATE SET k = excluded.k"]))
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        pass
+
+
 def test_collisions(keyed, connect):
     """Clients of all nodes write colliding keys while shards move and sessions are ended: no key twice, no entry lost."""
     load = Load()
@@ -131,6 +141,8 @@ def test_collisions(keyed, connect):
                     change(victim)
             ending.join()
 
+    for number, node in enumerate(keyed.nodes):
+        load.add(node, upsert, f"upsert{number}")
     load.add(keyed.coordinator, move, "move")
     load.add(keyed.workers[0], kill, "kill")
     load.finish(FIRE)

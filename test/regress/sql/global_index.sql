@@ -73,8 +73,47 @@ CREATE UNIQUE INDEX ON users (email) WHERE id > 5;
 CREATE UNIQUE INDEX ON users (email) NULLS NOT DISTINCT;
 ALTER TABLE users ADD UNIQUE (email) DEFERRABLE;
 CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
-INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT (id) DO NOTHING;
-INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT DO NOTHING;
+
+-- ON CONFLICT with rows of all shards
+CREATE TABLE upserts (t int, k int PRIMARY KEY, e text UNIQUE, n int DEFAULT 0);
+SELECT create_distributed_table('upserts', 't');
+INSERT INTO upserts VALUES (1, 1, 'a') ON CONFLICT (k) DO NOTHING;
+INSERT INTO upserts VALUES (2, 1, 'b') ON CONFLICT (k) DO NOTHING;
+INSERT INTO upserts VALUES (2, 2, 'a') ON CONFLICT DO NOTHING RETURNING *;
+INSERT INTO upserts VALUES (2, 2, 'a') ON CONFLICT (k) DO NOTHING;
+INSERT INTO upserts VALUES (2, 1, 'x') ON CONFLICT (k) DO UPDATE SET n = upserts.n + 1, e = excluded.e || upserts.e RETURNING *;
+INSERT INTO upserts VALUES (3, 1, 'x') ON CONFLICT (k) DO UPDATE SET t = excluded.t RETURNING *;
+INSERT INTO upserts VALUES (4, 1, 'y'), (5, 5, 'five'), (6, 6, 'six') ON CONFLICT (k) DO UPDATE SET t = excluded.t, n = 7 RETURNING *;
+INSERT INTO upserts VALUES (4, 8, 'y'), (5, 8, 'z') ON CONFLICT (k) DO UPDATE SET n = 9;
+INSERT INTO upserts VALUES (4, 8, 'y'), (5, 8, 'z') ON CONFLICT DO NOTHING;
+INSERT INTO upserts SELECT i % 7, i, 'e' || i FROM generate_series(1, 20) i
+	ON CONFLICT ON CONSTRAINT upserts_pkey DO UPDATE SET n = excluded.k WHERE upserts.k <> 8;
+INSERT INTO upserts VALUES (1, 20, 'e19') ON CONFLICT (k) DO UPDATE SET e = excluded.e;
+INSERT INTO upserts VALUES (1, 21, 'e19') ON CONFLICT (k) DO UPDATE SET e = excluded.e;
+INSERT INTO upserts VALUES (1, 21, 'e19') ON CONFLICT (e) DO UPDATE SET k = excluded.k RETURNING *;
+INSERT INTO upserts VALUES (1, 23, NULL), (1, 24, NULL) ON CONFLICT (e) DO NOTHING;
+CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% % %', TG_WHEN, TG_OP, NEW; RETURN NEW; END $$;
+CREATE TRIGGER b BEFORE INSERT OR UPDATE ON upserts FOR EACH ROW EXECUTE FUNCTION fires();
+CREATE TRIGGER a AFTER INSERT OR UPDATE ON upserts FOR EACH ROW EXECUTE FUNCTION fires();
+INSERT INTO upserts VALUES (1, 25, 'new'), (2, 25, 'other'), (3, 26, 'new') ON CONFLICT DO NOTHING;
+INSERT INTO upserts VALUES (2, 25, 'other'), (3, 27, 'newer') ON CONFLICT (k) DO UPDATE SET n = 4;
+DROP TRIGGER a ON upserts;
+DROP TRIGGER b ON upserts;
+DROP FUNCTION fires;
+PREPARE up(int, int, text) AS INSERT INTO upserts VALUES ($1, $2, $3) ON CONFLICT (k) DO UPDATE SET n = upserts.n + 1 RETURNING n;
+BEGIN;
+EXECUTE up(1, 31, 'q'); EXECUTE up(2, 31, 'q');
+DELETE FROM upserts WHERE k = 31;
+EXECUTE up(3, 31, 'q');
+SAVEPOINT s;
+EXECUTE up(4, 31, 'q');
+ROLLBACK TO s;
+EXECUTE up(5, 31, 'q'); EXECUTE up(6, 31, 'q'); EXECUTE up(7, 31, 'q');
+COMMIT;
+WITH i AS (INSERT INTO upserts VALUES (9, 31, 'z'), (9, 32, 'zz') ON CONFLICT (k) DO NOTHING RETURNING k) SELECT * FROM i;
+SELECT * FROM upserts ORDER BY k;
+SELECT citus_check_global_index('upserts_pkey'), citus_check_global_index('upserts_e_key');
+DROP TABLE upserts;
 
 -- the owner's policies hide no rows from it
 \set SHOW_CONTEXT never
