@@ -48,9 +48,12 @@ typedef enum MarkKind
 
 typedef struct MarkRecord
 {
-	uint16		kind;			/* a MarkKind */
+	uint8		kind;			/* a MarkKind */
+	uint8		check;			/* its complement, or 0 (earlier versions) */
 	ItemPointerData next;		/* MARK_UPDATED: the next version */
 } MarkRecord;
+
+#define MARK_CHECK(kind) ((uint8) ~(kind))
 
 /* Streams have the numbers from 0 on. */
 #define MARK_NUMBER(row) (-1 - (int32) (row))
@@ -59,11 +62,13 @@ typedef struct MarkRecord
 static void
 read_mark_record(StripeStore *store, const StoredRecord *record, MarkRecord *mark)
 {
-	if (record->len != sizeof(MarkRecord))
+	if (record->len == sizeof(MarkRecord))
+		memcpy(mark, record->bytes, sizeof(MarkRecord));
+	if (record->len != sizeof(MarkRecord) || mark->kind < MARK_HEAD || mark->kind > MARK_UPDATED ||
+		(mark->check != 0 && mark->check != MARK_CHECK(mark->kind)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("mark of a row of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
-	memcpy(mark, record->bytes, sizeof(MarkRecord));
 }
 
 /* Those that a snapshot sees; with a horizon, only older ones. */
@@ -187,6 +192,7 @@ require_mark(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Mar
 	{
 		memset(mark, 0, sizeof(MarkRecord));
 		mark->kind = MARK_HEAD;
+		mark->check = MARK_CHECK(MARK_HEAD);
 		ItemPointerSetInvalid(&mark->next);
 		*at = stripe_store_insert(store, stripe->record.data_id, MARK_NUMBER(row), mark, sizeof(MarkRecord),
 								  GetCurrentCommandId(true), STORED_FOR_ALL);
@@ -263,6 +269,7 @@ row_mark_gone(StripeStore *store, const StripeInfo *stripe, uint32 row, ItemPoin
 
 	memset(&mark, 0, sizeof(mark));
 	mark.kind = next != NULL ? MARK_UPDATED : MARK_DELETED;
+	mark.check = MARK_CHECK(mark.kind);
 	if (next != NULL)
 		mark.next = *next;
 	else

@@ -24,6 +24,7 @@
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
+#include "port/pg_crc32c.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -117,6 +118,19 @@ insert_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPoin
 							  GetCurrentCommandId(true), STORED_FOR_ALL);
 }
 
+static pg_crc32c
+crc_of_record(const StripeRecord *record)
+{
+	StripeRecord copy = *record;
+	pg_crc32c	crc;
+
+	copy.crc = 0;
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, &copy, sizeof(copy));
+	FIN_CRC32C(crc);
+	return crc;
+}
+
 void
 stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, StripeInfo *stripe)
 {
@@ -141,6 +155,7 @@ stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, Stri
 	stripe->record.version = STRIPE_FORMAT_VERSION;
 	stripe->record.state = STRIPE_RESERVED;
 	stripe->record.nblocks = nblocks;
+	stripe->record.crc = crc_of_record(&stripe->record);
 	stripe->at = stripe_store_insert(store, DIRECTORY_ID, BLOCK_TO_NUMBER(stripe->first_block), &stripe->record,
 									 sizeof(StripeRecord), cid, STORED_BY_TRANSACTION);
 	UnlockTuple(store->toast, &lock, ExclusiveLock);
@@ -167,6 +182,7 @@ stripe_directory_complete(StripeStore *store, StripeInfo *stripe)
 	}
 	stripe->record.nblocks = needed;
 	stripe->record.state = STRIPE_WRITTEN;
+	stripe->record.crc = crc_of_record(&stripe->record);
 	stripe_store_overwrite(store, &stripe->at, &stripe->record, sizeof(StripeRecord));
 }
 
@@ -178,11 +194,14 @@ set_stripe_info(StripeStore *store, const StoredRecord *record, StripeInfo *stri
 	stripe->xmin = record->xmin;
 	stripe->cmin = record->cmin;
 	stripe->xmin_bits = record->xmin_bits;
-	if (record->len != sizeof(StripeRecord))
+	memset(&stripe->record, 0, sizeof(StripeRecord));
+	memcpy(&stripe->record, record->bytes, Min(record->len, sizeof(StripeRecord)));
+	if (record->len == sizeof(StripeRecord) ? stripe->record.crc != crc_of_record(&stripe->record) :
+		record->len != STRIPE_RECORD_OLD_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
-	memcpy(&stripe->record, record->bytes, sizeof(StripeRecord));
+				 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table)),
+				 errdetail("The record of stripe %d is invalid.", record->number)));
 	if (stripe->record.version > STRIPE_FORMAT_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -31,7 +31,7 @@
 #define STRIPE_BLOCK_ROWS 256
 
 /* What is written; earlier versions are read. */
-#define STRIPE_FORMAT_VERSION 2
+#define STRIPE_FORMAT_VERSION 3
 
 /* Whether a ctid is that of a row of a stripe, not of the row-wise part. */
 static inline bool
@@ -61,7 +61,13 @@ typedef struct StripeRecord
 	uint32		footer_crc;
 	uint32		ngroups;
 	uint32		natts;
+	uint32		crc;			/* CRC-32C of the record, this being 0; from
+								 * version 3 on */
+	uint32		unused;
 } StripeRecord;
+
+/* A record of version 1 or 2 ends here. */
+#define STRIPE_RECORD_OLD_LEN offsetof(StripeRecord, crc)
 
 /* Numbers are stored: they stay as they are. */
 typedef enum ChunkEncoding
