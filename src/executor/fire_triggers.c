@@ -197,12 +197,13 @@ init_info(TriggerRun *run, ResultRelInfo *root, int instrument)
 {
 	run->info = makeNode(ResultRelInfo);
 	InitResultRelInfo(run->info, run->rel, 1, root, instrument);
+	run->indexes = CopyTriggerDesc(run->info->ri_TrigDesc); /* NULL without triggers */
 	if (run->info->ri_TrigDesc == NULL)
 		run->info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
-	run->indexes = CopyTriggerDesc(run->info->ri_TrigDesc);
-	keep_triggers(run->indexes, TRIGGERS_OF_INDEXES);
+	if (run->indexes != NULL)
+		keep_triggers(run->indexes, TRIGGERS_OF_INDEXES);
 	keep_triggers(run->info->ri_TrigDesc, TRIGGERS_OF_USERS);
-	if (run->indexes->numtriggers == 0)
+	if (run->indexes == NULL || run->indexes->numtriggers == 0)
 		run->indexes = NULL;
 	else
 		note_transition_tables(run->info->ri_TrigDesc);
