@@ -25,6 +25,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
 #include "utils/backend_status.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat/copy_defaults.h"
@@ -33,6 +34,7 @@
 #include "executor/fire_triggers.h"
 #include "executor/reference_write.h"
 #include "remote/shard_names.h"
+#include "remote/wire_type.h"
 #include "sharding/hash.h"
 
 /*
@@ -327,6 +329,24 @@ last_column_input(PG_FUNCTION_ARGS)
 	return value;
 }
 
+void
+frame_trust_domains(CopyFromState cstate)
+{
+	TupleDesc	desc = RelationGetDescr(cstate->rel);
+
+	foreach_int(attnum, cstate->attnumlist)
+	{
+		Oid			type = TupleDescAttr(desc, attnum - 1)->atttypid;
+		WireType	base;
+
+		if (get_typtype(type) != TYPTYPE_DOMAIN)
+			continue;
+		base = wire_type(type);
+		fmgr_info_cxt(cstate->opts.binary ? base.receive : base.input, &cstate->in_functions[attnum - 1], cstate->copycontext);
+		cstate->typioparams[attnum - 1] = base.ioparam;
+	}
+}
+
 /*
  * Makes the server's COPY store rows in batches of 128 at most.  It would
  * collect up to 1,000, each in a slot of its own, and a resource owner takes
@@ -376,6 +396,9 @@ copy_into(FrameRunner *runner, Relation shard)
 										 * fields aren't counted */
 	foreach_ptr(LocalDefault, item, runner->defaults)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
+	/* lines of text may be a client's, unparsed */
+	if (runner->binary)
+		frame_trust_domains(runner->cstate);
 	bound_multi_insert(runner);
 	/*
 	 * it reads the list of triggers before it reads data; shards have no user

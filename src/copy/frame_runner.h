@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "commands/copy.h"
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
 
@@ -53,5 +54,12 @@ extern uint64 frame_runner_run(FrameRunner *runner, const Frame *frame);
 
 /* As above, but all frames come from refill, and may be none. */
 extern uint64 frame_runner_run_all(FrameRunner *runner, HashRange range);
+
+/*
+ * Makes a COPY FROM that has begun read values of domains as those of their
+ * base types: they were checked when they became values of the domains, and
+ * may violate a constraint that was added as NOT VALID.
+ */
+extern void frame_trust_domains(CopyFromState cstate);
 
 #endif							/* CITUS_COPY_FRAME_RUNNER_H */

@@ -30,6 +30,7 @@
 
 #include "catalog/node.h"
 #include "copy/copy.h"
+#include "copy/stored_rows.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
 #include "ddl/object.h"
@@ -260,7 +261,7 @@ follow_statement(UtilityCall *call, bool commits)
 static void
 run_statement(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 {
-	if (tag->kind == TAG_NODE || !utility_dispatch(call, tag))
+	if (tag->kind == TAG_NODE ? !stored_rows_receive(call->pstmt, call->query, call->qc) : !utility_dispatch(call, tag))
 		utility_run_next(call, read_only_tree);
 }
 

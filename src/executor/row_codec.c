@@ -31,8 +31,9 @@ typedef struct ColumnCodec
 	FmgrInfo	function;		/* receive or input */
 	Oid			ioparam;
 	int32		typmod;
-	Oid			localized;		/* the type, if its values hold oids of the
-								 * sender */
+	Oid			type;
+	bool		localized;		/* its values hold oids of the sender */
+	bool		holds_domains;
 	AttrNumber	position;		/* 0-based in the slot, or a system
 								 * attribute */
 } ColumnCodec;
@@ -59,8 +60,9 @@ init_column(RowCodec *codec, int index, AttrNumber position)
 	fmgr_info(codec->binary ? type.receive : type.input, &column->function);
 	column->ioparam = type.ioparam;
 	column->typmod = attribute->atttypmod;
-	if (codec->binary && !type.binary)
-		column->localized = attribute->atttypid;
+	column->type = attribute->atttypid;
+	column->localized = codec->binary && !type.binary;
+	column->holds_domains = type.holds_domains;
 	column->position = position;
 }
 
@@ -162,8 +164,10 @@ receive_value(RowCodec *codec, ColumnCodec *column, const RemoteValue *value)
 	if (!codec->binary)
 		return InputFunctionCall(&column->function, value->data, column->ioparam, column->typmod);
 
-	if (OidIsValid(column->localized))
-		wire_type_localize(column->localized, value->data, value->len);
+	if (column->localized)
+		wire_type_localize(column->type, value->data, value->len);
+	if (column->holds_domains)
+		return wire_type_receive(column->type, column->typmod, value->data, value->len);
 
 	/*
 	 * there is a null byte behind it, as receive functions expect of a

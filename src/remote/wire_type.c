@@ -18,8 +18,11 @@
 #include "access/transam.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
+#include "utils/array.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
@@ -130,6 +133,24 @@ type_is_binary(Oid type, bool users)
 	}
 }
 
+/* Whether a type is a domain, or an array or composite that contains some. */
+static bool
+is_of_domains(Oid type)
+{
+	bool		result = get_typtype(type) == TYPTYPE_DOMAIN;
+	Oid			element = get_element_type(type);
+
+	if (get_typtype(type) == TYPTYPE_COMPOSITE)
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+
+		for (int i = 0; i < desc->natts && !result; i++)
+			result = !TupleDescAttr(desc, i)->attisdropped && is_of_domains(TupleDescAttr(desc, i)->atttypid);
+		ReleaseTupleDesc(desc);
+	}
+	return result || (OidIsValid(element) && is_of_domains(element));
+}
+
 /*
  * A domain's values are received as those of its base type: the node that has
  * them may have stored some before the domain got a constraint that is NOT
@@ -144,6 +165,7 @@ look_up(Oid type)
 
 	getTypeInputInfo(base, &result.input, &result.ioparam);
 	getTypeOutputInfo(type, &result.output, &varlena);
+	result.holds_domains = is_of_domains(base);
 	result.localizable = type_is_binary(type, true);
 	if (result.localizable)
 	{
@@ -316,6 +338,95 @@ wire_type_localize(Oid type, char *data, int len)
 				localize_array(element, &value);
 			break;
 	}
+}
+
+/* The next member: a length, then a value of that length; -1 is null. */
+static Datum
+receive_member(Oid type, int32 typmod, WireValue *value, bool *isnull)
+{
+	int32		len = take_int32(value);
+
+	*isnull = len < 0;
+	return *isnull ? (Datum) 0 : wire_type_receive(type, typmod, take_bytes(value, len), len);
+}
+
+static Datum
+receive_composite(Oid type, WireValue *value)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+	Datum	   *values = palloc0(sizeof(Datum) * Max(desc->natts, 1));
+	bool	   *nulls = palloc(sizeof(bool) * Max(desc->natts, 1));
+	int			count = take_int32(value);
+	HeapTuple	tuple;
+
+	memset(nulls, true, sizeof(bool) * desc->natts);
+	for (int i = 0; i < desc->natts && count > 0; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (attribute->attisdropped)
+			continue;
+		(void) take_int32(value);	/* the type */
+		values[i] = receive_member(attribute->atttypid, attribute->atttypmod, value, &nulls[i]);
+		count--;
+	}
+	tuple = heap_form_tuple(desc, values, nulls);
+	ReleaseTupleDesc(desc);
+	return HeapTupleGetDatum(tuple);
+}
+
+static Datum
+receive_array(Oid element, int32 typmod, WireValue *value)
+{
+	int			dims[MAXDIM];
+	int			lower[MAXDIM];
+	int			ndim = take_int32(value);
+	int			count;
+	Datum	   *values;
+	bool	   *nulls;
+	int16		typlen;
+	bool		byval;
+	char		align;
+
+	if (ndim < 0 || ndim > MAXDIM)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("an array from another node has %d dimensions", ndim)));
+	(void) take_bytes(value, 2 * sizeof(int32));	/* flags, the type */
+	for (int i = 0; i < ndim; i++)
+	{
+		dims[i] = take_int32(value);
+		lower[i] = take_int32(value);
+	}
+	count = ArrayGetNItems(ndim, dims);
+	values = palloc(sizeof(Datum) * Max(count, 1));
+	nulls = palloc(sizeof(bool) * Max(count, 1));
+	for (int i = 0; i < count; i++)
+		values[i] = receive_member(element, typmod, value, &nulls[i]);
+	get_typlenbyvalalign(element, &typlen, &byval, &align);
+	return PointerGetDatum(construct_md_array(values, nulls, ndim, dims, lower, element, typlen, byval, align));
+}
+
+Datum
+wire_type_receive(Oid type, int32 typmod, const char *data, int len)
+{
+	Oid			base = getBaseTypeAndTypmod(type, &typmod);
+	Oid			element = get_element_type(base);
+	WireValue	value = {unconstify(char *, data), len};
+	StringInfoData buffer;
+	Oid			function;
+	Oid			ioparam;
+
+	if (is_of_domains(base) && get_typtype(base) == TYPTYPE_COMPOSITE)
+		return receive_composite(base, &value);
+	if (is_of_domains(base) && OidIsValid(element))
+		return receive_array(element, typmod, &value);
+
+	/* receive functions expect a null byte behind the value */
+	initStringInfo(&buffer);
+	appendBinaryStringInfo(&buffer, data, len);
+	getTypeBinaryInputInfo(base, &function, &ioparam);
+	return OidReceiveFunctionCall(function, &buffer, ioparam, typmod);
 }
 
 Oid

@@ -27,6 +27,8 @@ typedef struct WireType
 								 * type */
 	Oid			output;
 	Oid			ioparam;		/* for receive and input */
+	bool		holds_domains;	/* it is an array or composite with members of
+								 * domains, which receive would check */
 } WireType;
 
 extern void wire_type_init(void);
@@ -39,6 +41,12 @@ extern WireType wire_type(Oid type);
  * have here.  Errors if the value is cut short.
  */
 extern void wire_type_localize(Oid type, char *data, int len);
+
+/*
+ * Makes a value from its binary form, with this node's oids: as the type's
+ * receive function does, but without checking domains, at any depth.
+ */
+extern Datum wire_type_receive(Oid type, int32 typmod, const char *data, int len);
 
 /*
  * Whether values of a type are object identifiers that are sent as names
