@@ -12,6 +12,7 @@
 
 #include "fmgr.h"
 
+#include "columnar/bitmap_scan.h"
 #include "columnar/columnar.h"
 #include "columnar/compaction.h"
 #include "columnar/options.h"
@@ -25,6 +26,7 @@
 #include "columnar/table_sample.h"
 #include "columnar/table_scan.h"
 #include "columnar/table_vacuum.h"
+#include "compat/bitmap_pages.h"
 #include "compat/sql_function.h"
 #include "compat/table_am.h"
 
@@ -143,7 +145,7 @@ columnar_init(void)
 	columnar_routine.index_delete_tuples = columnar_index_delete_tuples;
 	columnar_routine.scan_set_tidrange = NULL;
 	columnar_routine.scan_getnextslot_tidrange = NULL;
-	compat_no_bitmap_scans(&columnar_routine);
+	compat_own_bitmap_scans(&columnar_routine);
 	table_scan_set(&columnar_routine);
 	table_sample_set(&columnar_routine);
 	table_modify_set(&columnar_routine);
@@ -155,4 +157,5 @@ columnar_init(void)
 	stripe_writer_init();
 	stripe_fetch_init();
 	scan_node_init();
+	bitmap_scan_init();
 }

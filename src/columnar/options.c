@@ -144,6 +144,12 @@ columnar_options_of(Oid relid, ColumnarOptions *options)
 	ReleaseSysCache(tuple);
 }
 
+int
+columnar_default_group_rows(void)
+{
+	return columnar_defaults.group_rows;
+}
+
 const char *
 columnar_compression_name(int method)
 {

@@ -34,6 +34,9 @@ extern bool columnar_enable_vectorization;
 /* The options of a table; those that it doesn't have are the settings. */
 extern void columnar_options_of(Oid relid, ColumnarOptions *options);
 
+/* The rows of a chunk group by the settings. */
+extern int	columnar_default_group_rows(void);
+
 /* Whether a name, "columnar....", is that of an option of columnar tables. */
 extern bool columnar_option_is_named(const char *name);
 

@@ -51,9 +51,8 @@ const CustomScanMethods columnar_scan_methods = {
 	.CreateCustomScanState = columnar_scan_create,
 };
 
-/* The columns, from 0, that a plan's target list and conditions name. */
-static Bitmapset *
-columns_of_plan(Plan *plan, Index varno, TupleDesc tupdesc)
+Bitmapset *
+columnar_plan_columns(Plan *plan, Index varno, TupleDesc tupdesc)
 {
 	Bitmapset  *attnos = NULL;
 	Bitmapset  *columns = NULL;
@@ -73,12 +72,8 @@ columns_of_plan(Plan *plan, Index varno, TupleDesc tupdesc)
 	return columns;
 }
 
-/*
- * The server has compiled the expressions for slots of values.  A row that is
- * checked again after it was locked (EvalPlanQual) comes in another slot.
- */
-static void
-accept_other_slots(CustomScanState *css)
+void
+columnar_accept_slots(CustomScanState *css)
 {
 	css->ss.ps.scanopsfixed = false;
 	css->ss.ps.qual = ExecInitQual(css->ss.ps.plan->qual, &css->ss.ps);
@@ -91,8 +86,8 @@ columnar_scan_begin_node(CustomScanState *css, EState *estate, int eflags)
 	ColumnarScanState *state = (ColumnarScanState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
-	accept_other_slots(css);
-	state->projection.columns = columns_of_plan(&plan->scan.plan, plan->scan.scanrelid,
+	columnar_accept_slots(css);
+	state->projection.columns = columnar_plan_columns(&plan->scan.plan, plan->scan.scanrelid,
 												RelationGetDescr(css->ss.ss_currentRelation));
 	if (columnar_enable_qual_pushdown)
 		state->conditions = chunk_filter_conditions(plan->scan.plan.qual, plan->scan.scanrelid);

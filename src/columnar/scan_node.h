@@ -18,6 +18,15 @@
 /* What makes the node's state (CustomScan.methods). */
 extern const CustomScanMethods columnar_scan_methods;
 
+/* The columns, from 0, that a plan's target list and conditions name. */
+extern Bitmapset *columnar_plan_columns(Plan *plan, Index varno, TupleDesc tupdesc);
+
+/*
+ * The server has compiled the expressions for slots of values.  A row that is
+ * checked again after it was locked (EvalPlanQual) comes in another slot.
+ */
+extern void columnar_accept_slots(CustomScanState *css);
+
 /* Whether a plan node is a ColumnarScan. */
 extern bool is_columnar_scan(const Plan *plan);
 

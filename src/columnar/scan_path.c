@@ -7,8 +7,11 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -18,6 +21,7 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
 
+#include "columnar/bitmap_scan.h"
 #include "columnar/columnar.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
@@ -133,11 +137,8 @@ make_scan_path(RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
 static void
 add_fetch_cost(RelOptInfo *rel, List *paths)
 {
-	ColumnarOptions options;
-	double		group_cost;
+	double		group_cost = Min(rel->tuples, columnar_default_group_rows()) * rel->max_attr * cpu_operator_cost * EXPAND_COST;
 
-	columnar_options_of(InvalidOid, &options);
-	group_cost = Min(rel->tuples, options.group_rows) * rel->max_attr * cpu_operator_cost * EXPAND_COST;
 	foreach_ptr(Path, path, paths)
 	{
 		if (IsA(path, IndexPath))
@@ -145,15 +146,53 @@ add_fetch_cost(RelOptInfo *rel, List *paths)
 	}
 }
 
+/* Without those in whose place come ours. */
 static List *
-without_sequential_scans(List *paths)
+without_server_scans(List *paths)
 {
 	List	   *result = NIL;
 
 	foreach_ptr(Path, path, paths)
 	{
-		if (path->pathtype != T_SeqScan)
+		if (path->pathtype != T_SeqScan && path->pathtype != T_BitmapHeapScan)
 			result = lappend(result, path);
+	}
+	return result;
+}
+
+/* Whether a bitmap has rows of stripes: a BRIN index doesn't know these. */
+static bool
+bitmap_is_complete(Path *path)
+{
+	List	   *parts;
+
+	if (IsA(path, IndexPath))
+		return ((IndexPath *) path)->indexinfo->relam != BRIN_AM_OID;
+	parts = IsA(path, BitmapAndPath) ? ((BitmapAndPath *) path)->bitmapquals : ((BitmapOrPath *) path)->bitmapquals;
+	foreach_ptr(Path, part, parts)
+	{
+		if (!bitmap_is_complete(part))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Bitmap scans in the place of the server's.  Each chunk group with a row is
+ * expanded once, the needed columns of it.
+ */
+static List *
+make_bitmap_paths(RelOptInfo *rel, List *paths, Bitmapset *attnos)
+{
+	double		rows = Max(columnar_default_group_rows(), 1);
+	double		group_cost = Min(rel->tuples, rows) * rel->max_attr * share_of_columns(rel, attnos) *
+		cpu_operator_cost * EXPAND_COST;
+	List	   *result = NIL;
+
+	foreach_ptr(Path, path, paths)
+	{
+		if (path->pathtype == T_BitmapHeapScan && bitmap_is_complete(((BitmapHeapPath *) path)->bitmapqual))
+			result = lappend(result, bitmap_scan_make_path(path, Min(path->rows, ceil(rel->tuples / rows)) * group_cost));
 	}
 	return result;
 }
@@ -173,6 +212,7 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	Relation	table;
 	bool		columnar;
 	Bitmapset  *attnos;
+	List	   *bitmaps = NIL;
 
 	if (rte->rtekind != RTE_RELATION || rte->inh || rte->tablesample != NULL ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
@@ -188,13 +228,17 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	 * As add_path() keeps them.  It may have dropped the sequential scan for
 	 * an index scan that seemed cheaper.
 	 */
-	rel->pathlist = without_sequential_scans(rel->pathlist);
-	rel->partial_pathlist = without_sequential_scans(rel->partial_pathlist);
+	if (columnar_enable_custom_scan && values_suffice(attnos))
+		bitmaps = make_bitmap_paths(rel, rel->pathlist, attnos);
+	rel->pathlist = without_server_scans(rel->pathlist);
+	rel->partial_pathlist = without_server_scans(rel->partial_pathlist);
 	add_fetch_cost(rel, rel->pathlist);
 	add_fetch_cost(rel, rel->partial_pathlist);
 	list_sort(rel->pathlist, compare_total_costs);
 	list_sort(rel->partial_pathlist, compare_total_costs);
 
+	foreach_ptr(Path, bitmap, bitmaps)
+		add_path(rel, bitmap);
 	add_path(rel, make_scan_path(rel, create_seqscan_path(root, rel, rel->lateral_relids, 0), attnos));
 	if (rel->consider_parallel && rel->lateral_relids == NULL)
 	{

@@ -102,6 +102,46 @@ stripe_scan_goto_group(StripeScan *scan, int group)
 	scan->row = (int64) scan->reader->group_start - 1;
 }
 
+bool
+stripe_scan_goto_row(StripeScan *scan, int stripe, uint32 row)
+{
+	StripeReader *reader;
+
+	stripe_scan_enter(scan, stripe);
+	scan->row = row;
+	if (stripe_scan_row_is_marked(scan))
+		return false;
+	reader = scan->reader;
+	if (!scan->loaded || row < reader->group_start || row - reader->group_start >= reader->group_rows)
+	{
+		stripe_scan_goto_group(scan, scan->first_group[stripe] + stripe_reader_group_of(reader, row));
+		scan->row = row;
+	}
+	return true;
+}
+
+int
+stripe_scan_find(const StripeScan *scan, ItemPointer ctid)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(ctid);
+	int			low = 0;
+	int			high = scan->nstripes;
+
+	/* The first one that begins after the block. */
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (scan->stripes[middle].first_block <= block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || stripe_row_of_ctid(&scan->stripes[low - 1], ctid) >= scan->stripes[low - 1].record.nrows)
+		return -1;
+	return low - 1;
+}
+
 /* Goes to the next group that may have rows; false if there is none. */
 static bool
 next_wanted_group(StripeScan *scan, bool backward)

@@ -83,6 +83,15 @@ extern bool stripe_scan_next_group(StripeScan *scan);
 /* Opens a stripe, unless it is open. */
 extern void stripe_scan_enter(StripeScan *scan, int stripe);
 
+/*
+ * Goes to a row of a stripe, whose columns are loaded then; false if the scan
+ * doesn't see it.
+ */
+extern bool stripe_scan_goto_row(StripeScan *scan, int stripe, uint32 row);
+
+/* The stripe with a ctid, as a number in the scan; -1: none has it. */
+extern int	stripe_scan_find(const StripeScan *scan, ItemPointer ctid);
+
 /* Goes to a chunk group, all of whose columns are loaded; its rows follow. */
 extern void stripe_scan_goto_group(StripeScan *scan, int group);
 

@@ -194,27 +194,6 @@ columnar_scan_sample_next_block(TableScanDesc sscan, SampleScanState *state)
 	return true;
 }
 
-/* Goes to a row of the block's stripe; false if the scan doesn't see it. */
-static bool
-goto_sampled_row(ColumnarScan *scan, uint32 row)
-{
-	StripeScan *stripes = scan->stripes;
-	StripeReader *reader;
-
-	stripe_scan_enter(stripes, scan->sample_stripe);
-	stripes->row = row;
-	if (stripe_scan_row_is_marked(stripes))
-		return false;
-	reader = stripes->reader;
-	if (!stripes->loaded || row < reader->group_start || row - reader->group_start >= reader->group_rows)
-	{
-		stripe_scan_goto_group(stripes, stripes->first_group[scan->sample_stripe] +
-							   stripe_reader_group_of(reader, row));
-		stripes->row = row;
-	}
-	return true;
-}
-
 static bool
 columnar_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, TupleTableSlot *slot)
 {
@@ -236,7 +215,7 @@ columnar_scan_sample_next_tuple(TableScanDesc sscan, SampleScanState *state, Tup
 		CHECK_FOR_INTERRUPTS();
 		if (!OffsetNumberIsValid(offset))
 			break;
-		if (!goto_sampled_row(scan, first + offset - 1))
+		if (!stripe_scan_goto_row(scan->stripes, scan->sample_stripe, first + offset - 1))
 			continue;
 		stripe_reader_store_tuple(scan->stripes->reader, first + offset - 1, slot);
 		pgstat_count_heap_getnext(sscan->rs_rd);

@@ -4,8 +4,7 @@
  *	  What table access methods implement, and functions of the heap.
  *
  * Since version 16 an update says which indexes need entries, and storage has
- * another name; since 17 ANALYZE reads blocks by a stream; since 18 scans of
- * bitmaps have one function less.
+ * another name; since 17 ANALYZE reads blocks by a stream.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,15 +40,5 @@ typedef bool TU_UpdateIndexes;
 #define ANALYZE_BLOCK_PARAMS BlockNumber block, BufferAccessStrategy strategy
 #define ANALYZE_BLOCK_ARGS block, strategy
 #endif
-
-/* Says that a table has no bitmap scans. */
-static inline void
-compat_no_bitmap_scans(TableAmRoutine *routine)
-{
-#if PG_VERSION_NUM < 180000
-	routine->scan_bitmap_next_block = NULL;
-#endif
-	routine->scan_bitmap_next_tuple = NULL;
-}
 
 #endif							/* CITUS_COMPAT_TABLE_AM_H */
