@@ -39,11 +39,19 @@
 #include "vector/vector_plan.h"
 #include "vector/vector_transition.h"
 
+/* A WHEN, or the ELSE, of an argument that is a CASE. */
+typedef struct CaseBranch
+{
+	RowFilter  *filter;			/* NULL: ELSE */
+	VectorExpression *vector;	/* NULL: its result is NULL */
+} CaseBranch;
+
 /* The arguments of a transition, over the columns of a child's table. */
 typedef struct TransitionInput
 {
 	VectorAdvance advance;		/* NULL: by rows only */
 	VectorExpression *vector;	/* its argument; NULL: it has none */
+	List	   *branches;		/* of CaseBranches: if that is a CASE */
 	Bitmapset  *columns;		/* that rows need */
 	ExprState **args;
 	RowFilter  *filter;			/* FILTER; NULL: not in vectors */
@@ -123,14 +131,74 @@ make_aggregates(VectorAggregateState *state, List *aggrefs)
 	vector_groups_set_transitions(state->groups, state->transitions, state->ntransitions);
 }
 
+/* A filter that has a vector form, or NULL. */
+static RowFilter *
+make_complete_filter(List *conditions, ScanState *scan)
+{
+	RowFilter  *filter = row_filter_make(conditions, ((Scan *) scan->ps.plan)->scanrelid, scan);
+
+	if (filter == NULL || !row_filter_is_complete(filter))
+		return NULL;
+	row_filter_counts_nothing(filter);
+	return filter;
+}
+
+/*
+ * A branch, whose condition is NULL if it is ELSE; NULL if it has no vector
+ * form.  *kind: that of its result, if it isn't NULL.
+ */
+static CaseBranch *
+make_case_branch(Expr *condition, Expr *value, ScanState *scan, VectorKind *kind)
+{
+	CaseBranch *branch = palloc0(sizeof(CaseBranch));
+
+	if (condition != NULL && (branch->filter = make_complete_filter(make_ands_implicit(condition), scan)) == NULL)
+		return NULL;
+	if (value == NULL || (IsA(value, Const) && ((Const *) value)->constisnull))
+		return branch;
+	branch->vector = vector_expression_make((Node *) value, scan);
+	if (branch->vector == NULL)
+		return NULL;
+	*kind = vector_expression_kind(branch->vector);
+	return branch;
+}
+
+/*
+ * An argument that is a CASE, if all of it has a vector form.  The rows of
+ * each branch are advanced together, so it isn't for sums of floating-point
+ * numbers, which depend on the order of rows.
+ */
+static void
+make_case_branches(Transition *transition, Expr *expr, ScanState *scan, TransitionInput *input)
+{
+	CaseExpr   *cases = (CaseExpr *) expr;
+	VectorKind	kind = VECTOR_NONE;
+	List	   *branches = NIL;
+	CaseBranch *branch;
+
+	if (!IsA(expr, CaseExpr) || cases->arg != NULL)
+		return;
+	foreach_node(CaseWhen, when, cases->args)
+	{
+		branch = make_case_branch(when->expr, when->result, scan, &kind);
+		if (branch == NULL)
+			return;
+		branches = lappend(branches, branch);
+	}
+	branch = make_case_branch(NULL, cases->defresult, scan, &kind);
+	if (branch == NULL || kind == VECTOR_NONE || kind == VECTOR_FLOAT)
+		return;
+	input->advance = transition_vector_form(transition, kind);
+	if (input->advance != NULL)
+		input->branches = lappend(branches, branch);
+}
+
 /* How the rows of a child advance a transition. */
 static void
 make_transition_input(Transition *transition, Aggref *aggref, ScanState *scan, TransitionInput *input)
 {
-	Index		varno = ((Scan *) scan->ps.plan)->scanrelid;
 	int			nargs = 0;
 	List	   *conditions;
-	RowFilter  *filter;
 
 	input->args = palloc(Max(list_length(aggref->args), 1) * sizeof(ExprState *));
 	foreach_ptr(TargetEntry, arg, aggref->args)
@@ -141,17 +209,14 @@ make_transition_input(Transition *transition, Aggref *aggref, ScanState *scan, T
 	if (nargs == 0 || input->vector != NULL)
 		input->advance = transition_vector_form(transition, nargs == 0 ? VECTOR_NONE :
 												vector_expression_kind(input->vector));
+	else if (nargs == 1)
+		make_case_branches(transition, linitial_node(TargetEntry, aggref->args)->expr, scan, input);
 	if (aggref->aggfilter == NULL)
 		return;
 	conditions = make_ands_implicit(aggref->aggfilter);
 	input->condition = ExecInitQual(conditions, &scan->ps);
-	filter = row_filter_make(conditions, varno, scan);
-	if (filter != NULL && row_filter_is_complete(filter))
-	{
-		row_filter_counts_nothing(filter);
-		input->filter = filter;
-	}
-	else
+	input->filter = make_complete_filter(conditions, scan);
+	if (input->filter == NULL)
 		input->columns = bms_add_members(input->columns, vector_batch_columns((Node *) aggref->aggfilter, scan));
 }
 
@@ -209,33 +274,96 @@ advance_by_row(Transition *transition, const TransitionInput *input, ExprContext
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * The rows of a batch that an aggregate's FILTER leaves, with their groups;
- * all of them if there is none.
- */
-static VectorBatch
-filter_batch(const TransitionInput *input, const VectorBatch *batch, TransitionState ***states)
+/* Rows of a batch, and the states of their groups. */
+typedef struct BatchPart
 {
-	VectorBatch kept = *batch;
-	uint32	   *rows;
-	TransitionState **kept_states;
+	VectorBatch batch;
+	TransitionState **states;
+} BatchPart;
 
-	if (input->filter == NULL)
-		return kept;
-	rows = arena_alloc(batch->arena, batch->count * sizeof(uint32));
-	memcpy(rows, batch->rows, batch->count * sizeof(uint32));
-	kept.rows = rows;
-	kept.gathered = vector_batch_alloc_zeroed(batch, batch->reader->tupdesc->natts * sizeof(Vector));
-	kept.count = row_filter_apply(input->filter, batch->reader, batch->store, rows, batch->count);
-	kept_states = arena_alloc(batch->arena, Max(kept.count, 1) * sizeof(TransitionState *));
-	for (uint32 i = 0, at = 0; i < kept.count; i++)
+/* A part without rows, with room for those of another one. */
+static void
+make_empty_part(const BatchPart *of, BatchPart *part)
+{
+	const VectorBatch *batch = &of->batch;
+
+	part->batch = *batch;
+	part->batch.rows = arena_alloc(batch->arena, batch->count * sizeof(uint32));
+	part->batch.gathered = vector_batch_alloc_zeroed(batch, batch->reader->tupdesc->natts * sizeof(Vector));
+	part->batch.count = 0;
+	part->states = arena_alloc(batch->arena, batch->count * sizeof(TransitionState *));
+}
+
+/*
+ * The rows that a filter leaves, all if there is none; the others too, if
+ * these are asked for.
+ */
+static BatchPart
+filter_part(RowFilter *filter, const BatchPart *all, BatchPart *others)
+{
+	const VectorBatch *batch = &all->batch;
+	BatchPart	kept;
+	uint32		at = 0;
+
+	if (others != NULL)
+		make_empty_part(all, others);
+	if (filter == NULL)
+		return *all;
+	make_empty_part(all, &kept);
+	memcpy(unconstify(uint32 *, kept.batch.rows), batch->rows, batch->count * sizeof(uint32));
+	kept.batch.count = row_filter_apply(filter, batch->reader, batch->store, unconstify(uint32 *, kept.batch.rows),
+										batch->count);
+	for (uint32 i = 0; i < batch->count; i++)
 	{
-		while (batch->rows[at] != rows[i])
-			at++;
-		kept_states[i] = (*states)[at];
+		if (at < kept.batch.count && kept.batch.rows[at] == batch->rows[i])
+			kept.states[at++] = all->states[i];
+		else if (others != NULL)
+		{
+			unconstify(uint32 *, others->batch.rows)[others->batch.count] = batch->rows[i];
+			others->states[others->batch.count++] = all->states[i];
+		}
 	}
-	*states = kept_states;
 	return kept;
+}
+
+/* Advances a transition by rows, one by one. */
+static void
+advance_by_rows(Transition *transition, const TransitionInput *input, const BatchPart *part)
+{
+	const VectorBatch *batch = &part->batch;
+	ExprContext *econtext = batch->scan->ps.ps_ExprContext;
+	bool		filtered = input->condition == NULL || input->filter != NULL;
+
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		ResetExprContext(econtext);
+		vector_batch_load_row(batch, input->columns, batch->rows[i]);
+		if (filtered || ExecQual(input->condition, econtext))
+			advance_by_row(transition, input, econtext, part->states[i]);
+	}
+}
+
+/* Advances it by the results of the branches of a CASE, for their rows. */
+static void
+advance_by_branches(Transition *transition, const TransitionInput *input, BatchPart part)
+{
+	foreach_ptr(CaseBranch, branch, input->branches)
+	{
+		BatchPart	others;
+		BatchPart	taken = filter_part(branch->filter, &part, &others);
+		Vector		vector;
+
+		if (taken.batch.count > 0 && branch->vector != NULL)
+		{
+			if (vector_expression_evaluate(branch->vector, &taken.batch, &vector))
+				input->advance(transition, taken.states, &vector, taken.batch.count);
+			else
+				advance_by_rows(transition, input, &taken);
+		}
+		part = others;
+		if (part.batch.count == 0)
+			break;
+	}
 }
 
 /* Advances a transition by the rows of a batch. */
@@ -243,27 +371,23 @@ static void
 advance_by_batch(Transition *transition, const TransitionInput *input, const VectorBatch *all,
 				 TransitionState **states)
 {
-	VectorBatch batch = filter_batch(input, all, &states);
-	ExprContext *econtext = batch.scan->ps.ps_ExprContext;
+	BatchPart	whole = {*all, states};
+	BatchPart	part = filter_part(input->filter, &whole, NULL);
 	bool		filtered = input->condition == NULL || input->filter != NULL;
 	Vector		vector;
 
-	if (batch.count == 0)
+	if (part.batch.count == 0)
 		return;
-	if (filtered && input->advance != NULL &&
-		(input->vector == NULL ||
-		 vector_expression_evaluate(input->vector, &batch, &vector)))
-	{
-		input->advance(transition, states, input->vector == NULL ? NULL : &vector, batch.count);
-		return;
-	}
-	for (uint32 i = 0; i < batch.count; i++)
-	{
-		ResetExprContext(econtext);
-		vector_batch_load_row(&batch, input->columns, batch.rows[i]);
-		if (filtered || ExecQual(input->condition, econtext))
-			advance_by_row(transition, input, econtext, states[i]);
-	}
+	if (!filtered || input->advance == NULL)
+		advance_by_rows(transition, input, &part);
+	else if (input->branches != NIL)
+		advance_by_branches(transition, input, part);
+	else if (input->vector == NULL)
+		input->advance(transition, part.states, NULL, part.batch.count);
+	else if (vector_expression_evaluate(input->vector, &part.batch, &vector))
+		input->advance(transition, part.states, &vector, part.batch.count);
+	else
+		advance_by_rows(transition, input, &part);
 }
 
 /* Keeps the row that is the scan's tuple, whose group has no memory yet. */
@@ -405,6 +529,11 @@ aggregate_all(VectorAggregateState *state)
 		{
 			if (input->transitions[i].filter != NULL)
 				row_filter_reset(input->transitions[i].filter);
+			foreach_ptr(CaseBranch, branch, input->transitions[i].branches)
+			{
+				if (branch->filter != NULL)
+					row_filter_reset(branch->filter);
+			}
 		}
 		aggregate_scan(state, input, scan);
 	}

@@ -22,10 +22,13 @@ VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int EN
     ARRAY[g % 4, NULL] FROM generate_series(1, {count}) g"""
 ARGUMENTS = {
     "int": ["a", "b", "s", "a + s", "a * 3", "b - a", "b + 1", "a * s", "(a)::bigint * b", "s * s", "CASE WHEN e THEN a ELSE 1 END",
-            "a * 3000000", "b * 9999999", "extract(year FROM d)::int"],
+            "a * 3000000", "b * 9999999", "extract(year FROM d)::int", "CASE WHEN k = 'k3' THEN a WHEN b > 500000000000 THEN s END",
+            "CASE WHEN s = 0 THEN 0 WHEN a / s > 3 THEN a * 3000000 ELSE -1 END"],
     "numeric": ["n", "m", "w", "n * (1 - n / 100)", "n * (1 - s)", "n * (1 - 0.05) * (2 + n)", "n + m", "w * w", "n - 1.5", "a::numeric * n",
-                "n * 123456789.123", "w + 0.00001"],
-    "float": ["f", "f * 2", "f + f", "f * f - 1", "f * 1e300", "1e-300 * f", "r::float8 + f"],
+                "n * 123456789.123", "w + 0.00001", "CASE WHEN t LIKE 't1%' THEN n * (1 - n / 100) ELSE 0 END",
+                "CASE WHEN a > 100 THEN n WHEN e THEN m END", "CASE WHEN s = 0 THEN w WHEN a / s > 3 THEN n ELSE 1.50 END",
+                "CASE WHEN n > 5e8 THEN 1 - n END"],
+    "float": ["f", "f * 2", "f + f", "f * f - 1", "f * 1e300", "1e-300 * f", "r::float8 + f", "CASE WHEN e THEN f ELSE 0 END"],
     "ordered": ["d", "j", "t", "k", "e::int", "r", "d + s", "n", "m", "f", "a"],
 }
 CALLS = {"int": ["sum", "avg", "min", "max", "count", "stddev", "bit_or"], "numeric": ["sum", "avg", "min", "max", "count", "variance"],
