@@ -38,11 +38,14 @@ POMELO_SQL = build/citus--$(POMELO_FIRST_VERSION).sql
 DATA = $(wildcard sql/citus--*--*.sql) sql/citus_columnar--13.2-1.sql
 DATA_built = $(POMELO_SQL)
 
+# Headers of the server have words of C23 from version 19 on.
+POMELO_STANDARD := $(if $(filter 15 16 17 18,$(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')),gnu99,gnu2x)
+
 # Symbols are hidden unless PGDLLEXPORT says otherwise; before version 16 the
 # server's headers leave that macro empty on Linux.
 PG_CPPFLAGS = -Isrc -Ibuild -I$(shell $(PG_CONFIG) --includedir) -MMD -MP \
 	'-DPGDLLEXPORT=__attribute__((visibility("default")))'
-PG_CFLAGS = -std=gnu99 -Wall -Wextra $(if $(POMELO_WERROR),-Werror) -Wno-unused-parameter \
+PG_CFLAGS = -std=$(POMELO_STANDARD) -Wall -Wextra $(if $(POMELO_WERROR),-Werror) -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-sign-compare -fvisibility=hidden -fno-plt
 SHLIB_LINK = $(libpq) $(filter -lssl -lcrypto,$(LIBS)) -lzstd -llz4
 

@@ -6,6 +6,11 @@
 # the Debian release that has each.
 declare -A releases=([15]=bookworm [17]=trixie [18]=forky)
 
+# Versions of which only headers are taken, and the Debian releases that have them
+# together.
+# shellcheck disable=SC2034
+declare -A header_releases=([19]='sid experimental')
+
 # Those that `make compile-versions` and `make check-versions` take by default.
 # shellcheck disable=SC2034
 promised_versions=(17 18)

@@ -82,7 +82,7 @@ static uint64
 given_gpid(void)
 {
 	struct config_generic *entry = guc_find("application_name");
-	const char *name = entry == NULL ? NULL : ((struct config_string *) entry)->reset_val;
+	const char *name = entry == NULL ? NULL : GUC_STRING(entry)->reset_val;
 
 	if (MyBackendType != B_BACKEND || name == NULL || strncmp(name, GPID_PREFIX, strlen(GPID_PREFIX)) != 0)
 		return 0;

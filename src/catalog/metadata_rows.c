@@ -32,6 +32,7 @@
 #include "catalog/metadata_load.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
+#include "compat/table_am.h"
 
 /*
  * Deletes a row, unless another transaction deletes it and commits first:
@@ -41,7 +42,7 @@ static void
 delete_catalog_row(Relation relation, HeapTuple row)
 {
 	TM_FailureData failure;
-	TM_Result	result = heap_delete(relation, &row->t_self, GetCurrentCommandId(true), InvalidSnapshot, true, &failure, false);
+	TM_Result	result = heap_delete(relation, &row->t_self, GetCurrentCommandId(true), 0, InvalidSnapshot, true, &failure);
 
 	if (result != TM_Ok && result != TM_Deleted)
 		ereport(ERROR,

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "postmaster/postmaster.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/guc.h"

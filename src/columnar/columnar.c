@@ -45,12 +45,12 @@ columnar_slot_callbacks(Relation table)
 }
 
 static IndexFetchTableData *
-columnar_index_fetch_begin(Relation table)
+columnar_index_fetch_begin(INDEX_FETCH_PARAMS)
 {
 	ColumnarIndexFetch *fetch = palloc0(sizeof(ColumnarIndexFetch));
 
 	fetch->base.rel = table;
-	fetch->heap = GetHeapamTableAmRoutine()->index_fetch_begin(table);
+	fetch->heap = GetHeapamTableAmRoutine()->index_fetch_begin(INDEX_FETCH_ARGS);
 	return &fetch->base;
 }
 

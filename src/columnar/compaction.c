@@ -205,7 +205,8 @@ move_row_wise_part(Compaction *compaction)
 
 			CHECK_FOR_INTERRUPTS();
 			if (stripe_writer_takes(slot) &&
-				heap_delete(compaction->table, &from, compaction->cid, InvalidSnapshot, false, &failure, true) == TM_Ok)
+				heap_delete(compaction->table, &from, compaction->cid, TABLE_DELETE_CHANGING_PARTITION, InvalidSnapshot,
+							false, &failure) == TM_Ok)
 				store_moved_row(compaction, slot, &from);
 		}
 		heap->scan_end(scan);

@@ -30,6 +30,7 @@
 #include "columnar/stripe_reader.h"
 #include "columnar/table_scan.h"
 #include "compat/explain.h"
+#include "compat/table_am.h"
 
 typedef struct ColumnarScanState
 {
@@ -126,9 +127,9 @@ begin_table_scan(ColumnarScanState *state)
 	if (state->row_filter != NULL)
 		row_filter_reset(state->row_filter);
 	if (state->parallel != NULL)
-		state->scan = table_beginscan_parallel(ss->ss_currentRelation, state->parallel);
+		state->scan = table_beginscan_parallel(ss->ss_currentRelation, state->parallel, SO_NONE);
 	else
-		state->scan = table_beginscan(ss->ss_currentRelation, ss->ps.state->es_snapshot, 0, NULL);
+		state->scan = table_beginscan(ss->ss_currentRelation, ss->ps.state->es_snapshot, 0, NULL, SO_NONE);
 	table_scan_project(state->scan, &state->projection);
 }
 

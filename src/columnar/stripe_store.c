@@ -174,7 +174,7 @@ stripe_store_update(StripeStore *store, ItemPointer at, Oid id, int32 number, co
 	TM_FailureData failure;
 	LockTupleMode lockmode;
 	TU_UpdateIndexes update_indexes = TU_All;
-	TM_Result	result = heap_update(store->toast, at, tuple, cid, InvalidSnapshot, true, &failure, &lockmode,
+	TM_Result	result = heap_update(store->toast, at, tuple, cid, 0, InvalidSnapshot, true, &failure, &lockmode,
 									 &update_indexes);
 
 	if (result != TM_Ok)
@@ -190,7 +190,7 @@ stripe_store_delete(StripeStore *store, ItemPointer at, CommandId cid)
 {
 	TM_FailureData failure;
 
-	if (heap_delete(store->toast, at, cid, InvalidSnapshot, true, &failure, false) != TM_Ok)
+	if (heap_delete(store->toast, at, cid, 0, InvalidSnapshot, true, &failure) != TM_Ok)
 		elog(ERROR, "record of columnar table \"%s\" was changed while it was locked",
 			 RelationGetRelationName(store->table));
 }

@@ -23,6 +23,7 @@
 #include "columnar/stripe_writer.h"
 #include "columnar/table_build.h"
 #include "columnar/table_scan.h"
+#include "compat/table_am.h"
 
 static void
 columnar_relation_set_new_filelocator(Relation table, const RelFileLocator *locator, char persistence,
@@ -53,7 +54,7 @@ static double
 copy_unsorted(Relation old_table, Relation new_table, CommandId cid, BulkInsertState bulk)
 {
 	TupleTableSlot *slot = table_slot_create(old_table, NULL);
-	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL);
+	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL, SO_NONE);
 	double		rows = 0;
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
@@ -78,7 +79,7 @@ copy_sorted(Relation old_table, Relation new_table, Relation index, CommandId ci
 	Tuplesortstate *sort = tuplesort_begin_cluster(tupdesc, index, maintenance_work_mem, NULL, TUPLESORT_NONE);
 	TupleTableSlot *slot = table_slot_create(old_table, NULL);
 	TupleTableSlot *sorted = MakeSingleTupleTableSlot(tupdesc, &TTSOpsHeapTuple);
-	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL);
+	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL, SO_NONE);
 	HeapTuple	tuple;
 	double		rows = 0;
 
@@ -114,8 +115,8 @@ copy_sorted(Relation old_table, Relation new_table, Relation index, CommandId ci
  */
 static void
 columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relation old_index, bool use_sort,
-								   TransactionId oldest_xmin, TransactionId *xid_cutoff, MultiXactId *multi_cutoff,
-								   double *num_tuples, double *tups_vacuumed, double *tups_recently_dead)
+								   TransactionId oldest_xmin, CLUSTER_SNAPSHOT_PARAM TransactionId *xid_cutoff,
+								   MultiXactId *multi_cutoff, double *num_tuples, double *tups_vacuumed, double *tups_recently_dead)
 {
 	CommandId	cid = GetCurrentCommandId(true);
 	BulkInsertState bulk = GetBulkInsertState();

@@ -23,6 +23,7 @@
 #include "columnar/stripe_fetch.h"
 #include "columnar/stripe_writer.h"
 #include "columnar/table_modify.h"
+#include "compat/table_am.h"
 
 /* A row of a stripe that is being locked or changed. */
 typedef struct StripeRow
@@ -44,7 +45,7 @@ is_new_table(Relation table)
 }
 
 static void
-columnar_tuple_insert(Relation table, TupleTableSlot *slot, CommandId cid, int options,
+columnar_tuple_insert(Relation table, TupleTableSlot *slot, CommandId cid, InsertOptions options,
 					  struct BulkInsertStateData *bulk)
 {
 	if (stripe_writer_wants(table, cid, bulk != NULL && is_new_table(table), 1) &&
@@ -54,7 +55,7 @@ columnar_tuple_insert(Relation table, TupleTableSlot *slot, CommandId cid, int o
 }
 
 static void
-columnar_multi_insert(Relation table, TupleTableSlot **slots, int nslots, CommandId cid, int options,
+columnar_multi_insert(Relation table, TupleTableSlot **slots, int nslots, CommandId cid, InsertOptions options,
 					  struct BulkInsertStateData *bulk)
 {
 	if (!stripe_writer_wants(table, cid, bulk != NULL && is_new_table(table), nslots))
@@ -75,7 +76,7 @@ columnar_multi_insert(Relation table, TupleTableSlot **slots, int nslots, Comman
  * table that is being rewritten is about to become another table's.
  */
 static void
-columnar_finish_bulk_insert(Relation table, int options)
+columnar_finish_bulk_insert(Relation table, InsertOptions options)
 {
 	if (OidIsValid(table->rd_rel->relrewrite))
 		stripe_writer_flush(table);
@@ -233,7 +234,7 @@ publish_delete(StripeRow *row, CommandId cid)
 	/* Values that were toasted are deleted by a later command only. */
 	if (tuple->t_len > TOAST_TUPLE_THRESHOLD)
 		CommandCounterIncrement();
-	if (heap_delete(table, &tuple->t_self, cid + 1, InvalidSnapshot, false, &failure, false) != TM_Ok)
+	if (heap_delete(table, &tuple->t_self, cid + 1, 0, InvalidSnapshot, false, &failure) != TM_Ok)
 		elog(ERROR, "could not publish that a row of columnar table \"%s\" is deleted",
 			 RelationGetRelationName(table));
 	hide_heap_row(table, &tuple->t_self);
@@ -244,8 +245,7 @@ publish_delete(StripeRow *row, CommandId cid)
 bool		columnar_deletes_move = false;
 
 static TM_Result
-columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
-					  bool wait, TM_FailureData *failure, bool changing_partition)
+columnar_tuple_delete(Relation table, ItemPointer ctid, DELETE_PARAMS)
 {
 	StripeRow	row;
 	ItemPointerData moved;
@@ -253,8 +253,7 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 
 	if (!ctid_is_in_stripe(ctid))
 	{
-		result = GetHeapamTableAmRoutine()->tuple_delete(table, ctid, cid, snapshot, crosscheck, wait, failure,
-														 changing_partition);
+		result = GetHeapamTableAmRoutine()->tuple_delete(table, ctid, DELETE_ARGS);
 		if (result == TM_Updated)
 			(void) find_moved_row(table, ctid, failure);
 		return result;
@@ -268,7 +267,7 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 		if (columnar_is_published(table))
 			publish_delete(&row, cid);
 		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head,
-					  changing_partition || columnar_deletes_move ? &moved : NULL, cid);
+					  DELETE_CHANGES_PARTITION || columnar_deletes_move ? &moved : NULL, cid);
 		pgstat_count_heap_delete(table);
 	}
 	stripe_store_close(&row.store);
@@ -276,8 +275,8 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot 
 }
 
 static TM_Result
-columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
-					  Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
+columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, CommandId cid,
+					  UPDATE_OPTIONS_PARAM Snapshot snapshot, Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
 					  TU_UpdateIndexes *update_indexes)
 {
 	StripeRow	row;
@@ -285,8 +284,8 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 
 	if (!ctid_is_in_stripe(ctid))
 	{
-		result = GetHeapamTableAmRoutine()->tuple_update(table, ctid, slot, cid, snapshot, crosscheck, wait, failure,
-														 lockmode, update_indexes);
+		result = GetHeapamTableAmRoutine()->tuple_update(table, ctid, slot, cid, UPDATE_OPTIONS_ARG snapshot,
+														 crosscheck, wait, failure, lockmode, update_indexes);
 		if (result == TM_Updated)
 			(void) find_moved_row(table, ctid, failure);
 		return result;

@@ -93,14 +93,14 @@ columnar_scan_analyze_next_block(TableScanDesc sscan, ANALYZE_BLOCK_PARAMS)
 }
 
 static bool
-columnar_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *liverows, double *deadrows,
+columnar_scan_analyze_next_tuple(TableScanDesc sscan, ANALYZE_XMIN_PARAM double *liverows, double *deadrows,
 								 TupleTableSlot *slot)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 
 	if (scan->analyze_phase == ANALYZE_FIRST_BLOCK || scan->analyze_phase == ANALYZE_OTHER_BLOCK)
 	{
-		if (GetHeapamTableAmRoutine()->scan_analyze_next_tuple(scan->heap, oldest_xmin, liverows, deadrows, slot))
+		if (GetHeapamTableAmRoutine()->scan_analyze_next_tuple(scan->heap, ANALYZE_XMIN_ARG liverows, deadrows, slot))
 			return true;
 		scan->analyze_phase = scan->analyze_phase == ANALYZE_FIRST_BLOCK ? ANALYZE_STRIPES : ANALYZE_BETWEEN_BLOCKS;
 	}

@@ -33,6 +33,7 @@
 #include "columnar/stripe_reader.h"
 #include "columnar/table_vacuum.h"
 #include "compat/index_vacuum.h"
+#include "compat/table_am.h"
 
 /* The row-wise part isn't cut off for less. */
 #define LEAST_EMPTY_PAGES 16
@@ -256,7 +257,7 @@ report_stripes(Relation table)
 }
 
 static void
-columnar_relation_vacuum(Relation table, struct VacuumParams *params, BufferAccessStrategy strategy)
+columnar_relation_vacuum(Relation table, VACUUM_PARAMS, BufferAccessStrategy strategy)
 {
 	VacuumParams own = *params;
 	bool		verbose = (params->options & VACOPT_VERBOSE) != 0;

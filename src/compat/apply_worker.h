@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "replication/logicallauncher.h"
 #include "replication/worker_internal.h"
+#include "storage/lwlock.h"
 
 /*
  * Options of a subscription whose owner is no superuser, and as whom its
@@ -22,6 +23,12 @@
 #define COMPAT_RUNS_AS_OWNER ", password_required = false, run_as_owner = true"
 #else
 #define COMPAT_RUNS_AS_OWNER ""
+#endif
+
+/* Since version 19 a subscription's workers are told apart by their kind. */
+#if PG_VERSION_NUM < 190000
+#define logicalrep_worker_find(kind, subscription, relid, running) logicalrep_worker_find(subscription, relid, running)
+#define logicalrep_worker_wakeup(kind, subscription, relid) logicalrep_worker_wakeup(subscription, relid)
 #endif
 
 /*
@@ -34,11 +41,14 @@ compat_launch_apply_worker(Oid subscription, const char *name, Oid owner)
 	bool		running;
 
 	LWLockAcquire(LogicalRepWorkerLock, LW_SHARED);
-	running = logicalrep_worker_find(subscription, InvalidOid, false) != NULL;
+	running = logicalrep_worker_find(WORKERTYPE_APPLY, subscription, InvalidOid, false) != NULL;
 	LWLockRelease(LogicalRepWorkerLock);
 	if (running)
 		return;
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+	(void) logicalrep_worker_launch(WORKERTYPE_APPLY, MyDatabaseId, subscription, name, owner, InvalidOid,
+									DSM_HANDLE_INVALID, false);
+#elif PG_VERSION_NUM >= 170000
 	(void) logicalrep_worker_launch(WORKERTYPE_APPLY, MyDatabaseId, subscription, name, owner, InvalidOid,
 									DSM_HANDLE_INVALID);
 #elif PG_VERSION_NUM >= 160000

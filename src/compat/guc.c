@@ -118,16 +118,15 @@ guc_text(struct config_generic *setting)
 	switch (setting->vartype)
 	{
 		case PGC_BOOL:
-			return pstrdup(*((struct config_bool *) setting)->variable ? "on" : "off");
+			return pstrdup(*GUC_BOOL(setting)->variable ? "on" : "off");
 		case PGC_INT:
-			return psprintf("%d", *((struct config_int *) setting)->variable);
+			return psprintf("%d", *GUC_INT(setting)->variable);
 		case PGC_ENUM:
-			return pstrdup(config_enum_lookup_by_value((struct config_enum *) setting,
-													   *((struct config_enum *) setting)->variable));
+			return pstrdup(guc_enum_text(setting, *GUC_ENUM(setting)->variable));
 		case PGC_REAL:
-			return psprintf("%.17g", *((struct config_real *) setting)->variable);
+			return psprintf("%.17g", *GUC_REAL(setting)->variable);
 		case PGC_STRING:
-			text = *((struct config_string *) setting)->variable;
+			text = *GUC_STRING(setting)->variable;
 			return pstrdup(text != NULL ? text : "");
 	}
 	return pstrdup("");

@@ -12,6 +12,23 @@
 
 #include "utils/guc_tables.h"
 
+/* What is particular to a setting's type; since version 19 beside the rest. */
+#if PG_VERSION_NUM >= 190000
+#define GUC_BOOL(setting) (&(setting)->_bool)
+#define GUC_INT(setting) (&(setting)->_int)
+#define GUC_REAL(setting) (&(setting)->_real)
+#define GUC_STRING(setting) (&(setting)->_string)
+#define GUC_ENUM(setting) (&(setting)->_enum)
+#define guc_enum_text(setting, value) config_enum_lookup_by_value(setting, value)
+#else
+#define GUC_BOOL(setting) ((struct config_bool *) (setting))
+#define GUC_INT(setting) ((struct config_int *) (setting))
+#define GUC_REAL(setting) ((struct config_real *) (setting))
+#define GUC_STRING(setting) ((struct config_string *) (setting))
+#define GUC_ENUM(setting) ((struct config_enum *) (setting))
+#define guc_enum_text(setting, value) config_enum_lookup_by_value(GUC_ENUM(setting), value)
+#endif
+
 /*
  * The entry of a setting, or NULL.  The pointer stays valid, except of
  * placeholders, which a library may replace.

@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "postmaster/postmaster.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
@@ -29,7 +30,9 @@
 /*
  * Whether a process serves a client; until version 17, no background worker.
  */
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+#define PROC_IS_REGULAR_BACKEND(proc) ((proc)->backendType == B_BACKEND)
+#elif PG_VERSION_NUM >= 180000
 #define PROC_IS_REGULAR_BACKEND(proc) ((proc)->isRegularBackend)
 #else
 #define PROC_IS_REGULAR_BACKEND(proc) (!(proc)->isBackgroundWorker)

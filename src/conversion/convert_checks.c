@@ -46,6 +46,7 @@
 #include "catalog/catalog_rows.h"
 #include "compat/acl.h"
 #include "compat/noreturn.h"
+#include "compat/table_am.h"
 #include "conversion/convert_checks.h"
 #include "global_index/global_index.h"
 #include "table/table_definition.h"
@@ -649,7 +650,7 @@ storage_is_empty(Relation rel)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
 
 	table_endscan(scan);

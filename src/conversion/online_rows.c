@@ -42,6 +42,7 @@
 #include "utils/wait_event.h"
 
 #include "catalog/metadata.h"
+#include "compat/table_am.h"
 #include "conversion/convert_checks.h"
 #include "conversion/online_rows.h"
 #include "copy/row_keys.h"
@@ -144,7 +145,7 @@ delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
 {
 	int			nshards = metadata_require(RelationGetRelid(online->rel))->nshards;
 	RowKeys   **keys = palloc0(nshards * sizeof(RowKeys *));
-	TableScanDesc scan = table_beginscan(online->rel, SnapshotAny, 0, NULL);
+	TableScanDesc scan = table_beginscan(online->rel, SnapshotAny, 0, NULL, SO_NONE);
 	TupleTableSlot *slot = table_slot_create(online->rel, NULL);
 	uint64		count = 0;
 
@@ -188,7 +189,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 	RowRouter  *router = NULL;
 
 	PushActiveSnapshot(snapshot);
-	scan = table_beginscan(rel, snapshot, 0, NULL);
+	scan = table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -215,7 +216,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 bool
 rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 {
-	RepOriginId before = unpublished_begin();
+	ReplOriginId before = unpublished_begin();
 	volatile bool any = false;
 
 	PG_TRY();

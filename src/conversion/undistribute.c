@@ -171,7 +171,7 @@ read_rows(Oid relid, const char *columns, TupleDesc *desc)
 static int
 execute_unpublished(const char *command)
 {
-	RepOriginId before = unpublished_begin();
+	ReplOriginId before = unpublished_begin();
 	volatile int result = 0;
 
 	PG_TRY();

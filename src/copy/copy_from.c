@@ -50,6 +50,7 @@
 
 #include "compat/copy_defaults.h"
 #include "compat/copy_errors.h"
+#include "compat/copy_format.h"
 #include "compat/permissions.h"
 #include "copy/copy_from.h"
 #include "copy/frame_runner.h"
@@ -260,7 +261,7 @@ line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 	const DistTable *table = job->table;
 
 	job->dist_field = -1;
-	if (cstate->opts.binary || stmt->whereClause != NULL || job->row_triggers ||
+	if (COPY_IS_BINARY(cstate->opts) || stmt->whereClause != NULL || job->row_triggers ||
 		list_length(traveling) > list_length(cstate->attnumlist))
 		return NULL;
 	if (table->kind == DIST_REFERENCE && !all_text_is_stable(cstate))
@@ -282,7 +283,7 @@ line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 static const char *
 field_text(CopyFromState cstate, char *field, int attno)
 {
-	if (!cstate->opts.csv_mode)
+	if (!COPY_IS_CSV(cstate->opts))
 		return field;
 	if (field == NULL && cstate->opts.force_notnull_flags[attno - 1])
 		return cstate->opts.null_print;

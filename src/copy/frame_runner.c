@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 
 #include "compat/copy_defaults.h"
+#include "compat/copy_format.h"
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
 #include "executor/fire_triggers.h"
@@ -152,7 +153,7 @@ frame_runner_create(Relation rel, const DistTable *table, List *columns, List *o
 	runner->table = table;
 	runner->columns = columns;
 	runner->options = options;
-	runner->binary = parsed.binary;
+	runner->binary = COPY_IS_BINARY(parsed);
 	/* shards have no defaults */
 	runner->defaults = local_defaults(rel, columns);
 	runner->refill = refill;

@@ -29,6 +29,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "compat/table_am.h"
 #include "copy/row_encoder.h"
 #include "copy/row_keys.h"
 #include "copy/table_copy.h"
@@ -172,7 +173,7 @@ copy_rows(Relation rel, const TableCopy *copy, TupleTableSlot *slot, TableScanDe
 static void
 copy_all(Relation rel, const TableCopy *copy, Snapshot snapshot)
 {
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
 	copy_rows(rel, copy, slot, scan, NULL);
@@ -225,7 +226,7 @@ table_copy_compare(const TableCopy *copy, Relation rel, TupleTableSlot *slot, Sn
 static bool
 find_differences(Relation rel, const TableCopy *copy, Snapshot now, Tuplestorestate *rows)
 {
-	TableScanDesc scan = table_beginscan(rel, SnapshotAny, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, SnapshotAny, 0, NULL, SO_NONE);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	MemoryContext filter_context = AllocSetContextCreate(CurrentMemoryContext, "citus filter", ALLOCSET_SMALL_SIZES);
 	RowKeys    *gone = row_keys_create(rel, copy->groupid, target_name(rel, copy));

@@ -20,7 +20,6 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "commands/cluster.h"
 #include "commands/copy.h"
 #include "commands/matview.h"
 #include "executor/executor.h"
@@ -31,6 +30,7 @@
 
 #include "catalog/node.h"
 #include "compat/maintains_table.h"
+#include "compat/repack.h"
 #include "copy/table_copy.h"
 #include "copy/view_rows.h"
 #include "lib/run_as.h"
@@ -109,7 +109,7 @@ view_rows_receive(ParseState *pstate, CopyStmt *stmt)
 
 	LockRelationOid(relid, AccessExclusiveLock);
 	SetMatViewPopulatedState(view, true);
-	finish_heap_swap(relid, heap, false, false, true, true, RecentXmin, ReadNextMultiXactId(), persistence);
+	finish_heap_swap(relid, heap, false, false, true, true, true, RecentXmin, ReadNextMultiXactId(), persistence);
 	pgstat_count_truncate(view);
 	pgstat_count_heap_insert(view, rows);
 	table_close(view, NoLock);

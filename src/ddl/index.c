@@ -18,7 +18,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "commands/cluster.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -30,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "compat/maintains_table.h"
+#include "compat/repack.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
@@ -251,21 +251,21 @@ reindex_utility(UtilityCall *call)
 static void
 cluster_partitions(const UtilityCall *call, Oid relid)
 {
-	ClusterStmt *stmt = castNode(ClusterStmt, call->pstmt->utilityStmt);
+	RepackStmt *stmt = castNode(RepackStmt, call->pstmt->utilityStmt);
 	Relation	rel = table_open(relid, NoLock);
 	Oid			index;
 
-	RangeVarCallbackMaintainsTable(stmt->relation, relid, InvalidOid, NULL);
+	RangeVarCallbackMaintainsTable(compat_repacked(stmt), relid, InvalidOid, NULL);
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
 	if (stmt->indexname == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("there is no previously clustered index for table \"%s\"", stmt->relation->relname)));
+				 errmsg("there is no previously clustered index for table \"%s\"", compat_repacked(stmt)->relname)));
 	index = get_relname_relid(stmt->indexname, RelationGetNamespace(rel));
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index \"%s\" for table \"%s\" does not exist", stmt->indexname, stmt->relation->relname)));
+				 errmsg("index \"%s\" for table \"%s\" does not exist", stmt->indexname, compat_repacked(stmt)->relname)));
 	check_index_is_clusterable(rel, index, AccessShareLock);
 	table_close(rel, NoLock);
 
@@ -273,7 +273,7 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 	{
 		UtilityCall part = *call;
 		Oid			partition = IndexGetRelation(part_index, false);
-		ClusterStmt *part_stmt;
+		RepackStmt *part_stmt;
 
 		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(part_index)) || !compat_clusters_partition(partition))
 			continue;
@@ -282,8 +282,8 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 		part.pstmt = copyObject(call->pstmt);
 		part.pstmt->stmt_location = 0;
 		part.pstmt->stmt_len = 0;
-		part_stmt = (ClusterStmt *) part.pstmt->utilityStmt;
-		part_stmt->relation = makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1);
+		part_stmt = (RepackStmt *) part.pstmt->utilityStmt;
+		compat_set_repacked(part_stmt, makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1));
 		part_stmt->indexname = get_rel_name(part_index);
 		(void) cluster_utility(&part);
 	}
@@ -292,12 +292,12 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 bool
 cluster_utility(UtilityCall *call)
 {
-	ClusterStmt *stmt = castNode(ClusterStmt, call->pstmt->utilityStmt);
+	RepackStmt *stmt = castNode(RepackStmt, call->pstmt->utilityStmt);
 	const DistTable *table;
 
-	if (stmt->relation == NULL)
+	if (compat_repacked(stmt) == NULL)
 		return false;
-	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
+	table = utility_table(call, compat_repacked(stmt), AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;
 	if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)

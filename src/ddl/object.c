@@ -46,6 +46,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/object_scope.h"
+#include "compat/repack.h"
 #include "copy/view_rows.h"
 #include "ddl/drop.h"
 #include "ddl/object.h"
@@ -155,7 +156,7 @@ drops_shared(Node *stmt)
 static bool
 rewrites_relation(const Node *stmt)
 {
-	return IsA(stmt, ClusterStmt) || IsA(stmt, ReindexStmt);
+	return IsA(stmt, RepackStmt) || IsA(stmt, ReindexStmt);
 }
 
 /*
@@ -329,8 +330,8 @@ run_relayed(UtilityCall *call)
 
 	switch (nodeTag(stmt))
 	{
-		case T_ClusterStmt:
-			((ClusterStmt *) stmt)->params = NIL;	/* VERBOSE */
+		case T_RepackStmt:
+			((RepackStmt *) stmt)->params = NIL;	/* VERBOSE */
 			break;
 		case T_CreateFunctionStmt:
 			(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,

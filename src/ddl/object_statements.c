@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat/repack.h"
 #include "ddl/object_statements.h"
 
 /* In what form a statement has the name of its object. */
@@ -69,7 +70,7 @@ static const struct
 	{IN(AlterTSDictionaryStmt, dictname), NAME_NODE},
 	{IN(AlterTypeStmt, typeName), NAME_NODE},
 	{IN(AlterUserMappingStmt, servername), NAME_TEXT},
-	{IN(ClusterStmt, relation), NAME_RELATION},
+	{IN(RepackStmt, relation), NAME_RELATION},
 	{IN(CommentStmt, object), NAME_NODE},
 	{IN(CompositeTypeStmt, typevar), NAME_NODE},
 	{IN(CreateAmStmt, amname), NAME_TEXT},
@@ -134,7 +135,7 @@ object_statement_is_known(const Node *stmt)
 {
 	if (IsA(stmt, CreateTableAsStmt) && ((const CreateTableAsStmt *) stmt)->objtype != OBJECT_MATVIEW)
 		return false;
-	if (IsA(stmt, ClusterStmt) && ((const ClusterStmt *) stmt)->relation == NULL)
+	if (IsA(stmt, RepackStmt) && ((const RepackStmt *) stmt)->relation == NULL)
 		return false;
 	if (IsA(stmt, ReindexStmt) && ((const ReindexStmt *) stmt)->relation == NULL)
 		return false;
@@ -149,6 +150,8 @@ name_of_node(const Node *node)
 		return NULL;
 	switch (nodeTag(node))
 	{
+		case T_VacuumRelation:
+			return name_of_node((const Node *) ((const VacuumRelation *) node)->relation);
 		case T_String:
 			return strVal(node);
 		case T_List:

@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "compat/repack.h"
 #include "copy/copy.h"
 #include "copy/stored_rows.h"
 #include "ddl/drop.h"
@@ -112,7 +113,7 @@ static const struct
 	{T_AlterStatsStmt, alter_statistics_utility},
 	{T_AlterSubscriptionStmt, alter_subscription_utility},
 	{T_AlterTableStmt, alter_table_utility},
-	{T_ClusterStmt, cluster_utility},
+	{T_RepackStmt, cluster_utility},
 	{T_CommentStmt, comment_utility},
 	{T_ConstraintsSetStmt, set_constraints_utility},
 	{T_CreatePolicyStmt, create_policy_utility},
@@ -268,7 +269,7 @@ run_statement(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 static void
 run_unpublished(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 {
-	RepOriginId before = unpublished_begin();
+	ReplOriginId before = unpublished_begin();
 
 	PG_TRY();
 	{

@@ -36,6 +36,7 @@
 #include "utils/memutils.h"
 
 #include "compat/decoded_tuple.h"
+#include "compat/replication_origin.h"
 #include "decoding/decoder.h"
 #include "decoding/published.h"
 #include "planner/hide_shards.h"
@@ -54,7 +55,7 @@ static MemoryContext decoded_context = NULL;	/* for one change */
 
 /* Whether an origin is the subscription of a move. */
 static bool
-is_move_origin(RepOriginId origin)
+is_move_origin(ReplOriginId origin)
 {
 	char	   *name;
 	char	   *subscription;
@@ -74,10 +75,10 @@ static bool
 is_moved_change(const ReorderBufferChange *change)
 {
 	static TransactionId known_xid = InvalidTransactionId;
-	static RepOriginId known_origin = InvalidRepOriginId;
+	static ReplOriginId known_origin = InvalidReplOriginId;
 	static bool known_answer;
 
-	if (change->origin_id == InvalidRepOriginId)
+	if (change->origin_id == InvalidReplOriginId)
 		return false;
 	if (known_xid != change->txn->xid || known_origin != change->origin_id)
 	{
@@ -218,7 +219,7 @@ decoder_stream_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int 
 
 /* LogicalDecodeFilterByOriginCB */
 static bool
-decoder_filter_by_origin(LogicalDecodingContext *ctx, RepOriginId origin)
+decoder_filter_by_origin(LogicalDecodingContext *ctx, ReplOriginId origin)
 {
 	return origin == DoNotReplicateId ||
 		(wrapped_plugin.filter_by_origin_cb != NULL && wrapped_plugin.filter_by_origin_cb(ctx, origin));

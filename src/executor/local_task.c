@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat/executor_run.h"
+#include "compat/planner_call.h"
 #include "executor/local_task.h"
 #include "executor/task_follow.h"
 #include "lib/exact_text.h"
@@ -59,7 +60,7 @@ plan_text(const char *text, ParamListInfo params, Oid analyst)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("a rule makes a task into several statements"),
 				 errdetail("Distributed tables can't have rules.")));
-	return pg_plan_query(linitial(queries), text, CURSOR_OPT_PARALLEL_OK, params);
+	return pg_plan_query(linitial(queries), text, CURSOR_OPT_PARALLEL_OK, params, NULL);
 }
 
 /* The work of local_task_start, in the task's own context. */

@@ -26,6 +26,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "compat/result_relations.h"
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
 #include "planner/dist_plan.h"
@@ -65,6 +66,8 @@ table_written_by(Plan *node)
 static Oid
 find_other_write(const PlannedStmt *statement, const Plan *own, List *tables)
 {
+	Bitmapset  *written_tables = compat_result_relations(statement);
+
 	foreach_ptr(Plan, part, lcons(statement->planTree, list_copy(statement->subplans)))
 	{
 		Oid			written = part == own ? InvalidOid : table_written_by(part);
@@ -72,7 +75,7 @@ find_other_write(const PlannedStmt *statement, const Plan *own, List *tables)
 		if (list_member_oid(tables, written))
 			return written;
 	}
-	foreach_int(rti, statement->resultRelations)
+	for (int rti = -1; (rti = bms_next_member(written_tables, rti)) >= 0;)
 	{
 		Oid			written = rt_fetch(rti, statement->rtable)->relid;
 

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "parser/parsetree.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -34,6 +35,7 @@
 
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "compat/result_relations.h"
 #include "compat/sql_function.h"
 #include "executor/reference_write.h"
 #include "executor/row_image.h"
@@ -116,11 +118,12 @@ void
 reference_task_starts(QueryDesc *query_desc, int eflags)
 {
 	const PlannedStmt *statement = query_desc->plannedstmt;
+	Bitmapset  *written = compat_result_relations(statement);
 	bool		locked = false;
 
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	foreach_int(varno, statement->resultRelations)
+	for (int varno = -1; (varno = bms_next_member(written, varno)) >= 0;)
 	{
 		Oid			relid = rt_fetch(varno, statement->rtable)->relid;
 		const DistTable *table = metadata_lookup(relid);
@@ -138,8 +141,9 @@ void
 reference_task_started(QueryDesc *query_desc)
 {
 	const PlannedStmt *statement = query_desc->plannedstmt;
+	Bitmapset  *written = compat_result_relations(statement);
 
-	foreach_int(varno, statement->resultRelations)
+	for (int varno = -1; (varno = bms_next_member(written, varno)) >= 0;)
 		row_places_allow(rt_fetch(varno, statement->rtable)->relid, query_desc->estate->es_query_cxt);
 }
 

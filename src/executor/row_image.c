@@ -36,9 +36,11 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
 #include "compat/sql_function.h"
+#include "compat/table_am.h"
 #include "compat/virtual_column.h"
 #include "executor/row_image.h"
 #include "lib/exact_text.h"
@@ -262,7 +264,7 @@ find_places(Relation relation, Datum *images, int count, ItemPointerData *places
 	HTAB	   *wanted = wanted_images(images, count);
 	RowImage   *image = row_image_begin(RelationGetDescr(relation));
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
-	TableScanDesc scan = table_beginscan(relation, GetActiveSnapshot(), 0, NULL);
+	TableScanDesc scan = table_beginscan(relation, GetActiveSnapshot(), 0, NULL, SO_NONE);
 	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "citus row image", ALLOCSET_DEFAULT_SIZES);
 	int			left = count;
 

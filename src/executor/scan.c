@@ -24,6 +24,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"

@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"

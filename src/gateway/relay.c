@@ -25,6 +25,7 @@
 #include "utils/resowner.h"
 
 #include "compat/client_protocol.h"
+#include "compat/signal_handler.h"
 #include "gateway/link/tunnel.h"
 #include "gateway/pooler/process.h"
 #include "gateway/pooler/session.h"
@@ -179,12 +180,12 @@ relay_main(const GatewayStart *start)
 	pqsignal(SIGTERM, request_stop);
 	pqsignal(SIGQUIT, quit_now);
 	pqsignal(SIGHUP, request_load);
-	pqsignal(SIGINT, SIG_IGN);
-	pqsignal(SIGPIPE, SIG_IGN);
-	pqsignal(SIGUSR1, SIG_IGN);
-	pqsignal(SIGUSR2, SIG_IGN);
-	pqsignal(SIGALRM, SIG_IGN);
-	pqsignal(SIGCHLD, SIG_DFL);
+	pqsignal(SIGINT, PG_SIG_IGN);
+	pqsignal(SIGPIPE, PG_SIG_IGN);
+	pqsignal(SIGUSR1, PG_SIG_IGN);
+	pqsignal(SIGUSR2, PG_SIG_IGN);
+	pqsignal(SIGALRM, PG_SIG_IGN);
+	pqsignal(SIGCHLD, PG_SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 

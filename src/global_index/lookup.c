@@ -27,6 +27,8 @@
 
 #include "catalog/metadata.h"
 #include "compat/foreach.h"
+#include "compat/planner_call.h"
+#include "compat/result_relations.h"
 #include "global_index/global_index.h"
 #include "global_index/lookup.h"
 #include "planner/planner.h"
@@ -250,7 +252,7 @@ make_lookup(GlobalLookup *lookup, List *values)
 	statement->subplans = NIL;
 	statement->rewindPlanIDs = NULL;
 	statement->rowMarks = NIL;
-	statement->resultRelations = NIL;
+	compat_forget_result_relations(statement);
 	statement->appendRelations = NIL;
 	statement->paramExecTypes = NIL;
 	statement->relationOids = lappend_oid(list_copy(statement->relationOids), lookup->entries);
@@ -299,7 +301,7 @@ global_lookup_plan_all(const Query *query, const char *query_string, ParamListIn
 	asks_all = true;
 	PG_TRY();
 	{
-		statement = planner(castNode(Query, copyObjectImpl(query)), query_string, 0, params);
+		statement = planner(castNode(Query, copyObjectImpl(query)), query_string, 0, params, NULL);
 	}
 	PG_FINALLY();
 	{

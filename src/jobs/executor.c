@@ -32,6 +32,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "compat/signal_handler.h"
 #include "jobs/job.h"
 #include "jobs/private.h"
 #include "lib/catch_error.h"
@@ -145,7 +146,7 @@ run_command_of_task(const char *command, char **sqlstate)
 static void
 note_task_end(int64 task_id, const char *sqlstate, const char *message)
 {
-	pqsignal(SIGINT, SIG_IGN);
+	pqsignal(SIGINT, PG_SIG_IGN);
 	QueryCancelPending = false;
 	ResetAllOptions();
 	begin_bookkeeping();

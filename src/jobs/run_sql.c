@@ -13,6 +13,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"

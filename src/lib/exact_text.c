@@ -19,6 +19,7 @@
 #include "utils/float.h"
 #include "utils/guc.h"
 
+#include "compat/conforming_strings.h"
 #include "lib/exact_text.h"
 
 static void

@@ -16,6 +16,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 
+#include "compat/varlena.h"
 #include "lib/plan_fields.h"
 
 /* Where the struct's bytes are in the bytea, so that it can be read there. */
@@ -54,7 +55,7 @@ plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size si
 const void *
 plan_fields_peek(const List *packed)
 {
-	return DatumGetPointer(((const Const *) linitial(packed))->constvalue) + BYTES_OFFSET;
+	return (const char *) DatumGetPointer(((const Const *) linitial(packed))->constvalue) + BYTES_OFFSET;
 }
 
 void

@@ -13,6 +13,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -20,6 +21,7 @@
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/tuplestore.h"
 
 #include "catalog/backends.h"
 #include "catalog/metadata.h"

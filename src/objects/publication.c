@@ -26,6 +26,7 @@
 
 #include "catalog/catalog_rows.h"
 #include "compat/published_generated.h"
+#include "compat/published_tables.h"
 #include "objects/publication.h"
 
 Oid
@@ -100,7 +101,7 @@ definition_publication(Definition *def, Oid publication)
 	name = quote_identifier(NameStr(form->pubname));
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE PUBLICATION %s", name);
-	foreach_oid(relid, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
+	foreach_oid(relid, GetIncludedPublicationRelations(publication, PUBLICATION_PART_ROOT))
 	{
 		appendStringInfoString(&buf, separator);
 		append_published_table(&buf, publication, relid);

@@ -25,6 +25,7 @@
 
 #include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
+#include "compat/planner_call.h"
 #include "planner/cursor_plan.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
@@ -61,9 +62,7 @@ static planner_hook_type prev_planner = NULL;
 static PlannedStmt *
 plan_onwards(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	if (prev_planner)
-		return prev_planner(query, query_string, cursor_options, params);
-	return standard_planner(query, query_string, cursor_options, params);
+	return compat_plan_onwards(prev_planner, query, query_string, cursor_options, params);
 }
 
 /*
@@ -442,7 +441,7 @@ plan_any_statement(Query *query, const char *query_string, int cursor_options, P
 }
 
 static PlannedStmt *
-citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params PLANNER_EXPLAIN_PARAMETER)
 {
 	PlannedStmt *plan = plan_any_statement(query, query_string, cursor_options, params);
 

@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_language.h"

@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/heap.h"
@@ -34,6 +36,7 @@
 
 #include "columnar/scan_path.h"
 #include "compat/permissions.h"
+#include "compat/rel_hook.h"
 #include "planner/base_rel.h"
 #include "planner/cursor_plan.h"
 #include "planner/dist_cost.h"
@@ -55,7 +58,7 @@
 #define MAX_FILTER_PARAMS (TASK_MAX_PARAMS - 16)
 
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
-static get_relation_info_hook_type prev_get_relation_info = NULL;
+static RelHook prev_rel_hook = NULL;
 
 static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
 					   List *clauses, List *custom_plans);
@@ -365,17 +368,17 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 /* The logical table is empty; its pg_class row speaks for the shards. */
 static void
-set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+set_table_size(REL_HOOK_PARAMS)
 {
 	Relation	relation;
 	bool		measured;
 
-	if (prev_get_relation_info)
-		prev_get_relation_info(root, relid, inhparent, rel);
+	if (prev_rel_hook)
+		prev_rel_hook(REL_HOOK_ARGS);
 	if (scanned_table(planner_rt_fetch(rel->relid, root)) == NULL)
 		return;
 
-	relation = table_open(relid, NoLock);
+	relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
 	measured = relation->rd_rel->reltuples >= 0 && relation->rd_rel->relpages > 0;
 	rel->tuples = measured ? relation->rd_rel->reltuples : DEFAULT_TABLE_ROWS;
 	if (!measured && planning_context)
@@ -751,7 +754,7 @@ scan_path_init(void)
 {
 	prev_set_rel_pathlist = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = add_scan_path;
-	prev_get_relation_info = get_relation_info_hook;
-	get_relation_info_hook = set_table_size;
+	prev_rel_hook = rel_hook;
+	rel_hook = set_table_size;
 	join_path_init();
 }

@@ -27,6 +27,7 @@
 #include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
+#include "compat/append_path.h"
 #include "planner/base_rel.h"
 #include "planner/dist_query.h"
 
@@ -263,7 +264,7 @@ set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double r
 	 * an Append with one child, which is left out when the plan is finished,
 	 * turns columns of the leaf to those that the result has in the planner
 	 */
-	return (Path *) create_append_path(root, rel, list_make1(path), NIL, NIL, NULL, 0, false, -1);
+	return (Path *) compat_append_of_one(root, rel, path);
 }
 
 /* Adds a path of a whole tree. */

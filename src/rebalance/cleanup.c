@@ -51,6 +51,7 @@
 #include "catalog/node.h"
 #include "catalog/relations.h"
 #include "cluster/members.h"
+#include "compat/slot_process.h"
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
@@ -248,8 +249,8 @@ drop_slot(const CleanupRecord *record)
 
 	if (slot == NULL)
 		return;
-	if (slot->active_pid != 0)
-		(void) spi_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", slot->active_pid));
+	if (compat_slot_process(slot) != 0)
+		(void) spi_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", compat_slot_process(slot)));
 	ReplicationSlotDrop(record->name, false);
 }
 

@@ -27,7 +27,9 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
+#include "compat/find_replica_tuple.h"
 #include "compat/index_tuples.h"
+#include "compat/table_am.h"
 #include "copy/table_copy.h"
 #include "lib/run_as.h"
 #include "rebalance/drive.h"
@@ -111,7 +113,7 @@ delete_copied_row(CopyTarget *target, TupleTableSlot *gone)
 	Relation	rel = target->result->ri_RelationDesc;
 
 	slot_getallattrs(gone);
-	if (!RelationFindReplTupleByIndex(rel, target->key_index, LockTupleExclusive, gone, target->found))
+	if (!RelationFindReplTupleByIndex(rel, target->key_index, false, LockTupleExclusive, gone, target->found))
 		elog(ERROR, "a row of \"%s\" has not been copied", RelationGetRelationName(rel));
 	simple_table_tuple_delete(rel, &target->found->tts_tid, GetLatestSnapshot());
 }
@@ -125,7 +127,7 @@ delete_copied_rows(ReshapeCopy *copy, CopyTarget *target)
 {
 	Relation	rel = target->result->ri_RelationDesc;
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, target->found))
 	{
@@ -159,7 +161,7 @@ row_bytes(TupleTableSlot *slot)
 static void
 store_visible(ReshapeCopy *copy, Relation rel, Snapshot snapshot, CopyTarget *target, bool paced)
 {
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
@@ -183,7 +185,7 @@ store_visible(ReshapeCopy *copy, Relation rel, Snapshot snapshot, CopyTarget *ta
 static bool
 compare_versions(ReshapeCopy *copy, Relation rel, Snapshot now, CopyTarget *target, Tuplestorestate *rows)
 {
-	TableScanDesc scan = table_beginscan(rel, SnapshotAny, 0, NULL);
+	TableScanDesc scan = table_beginscan(rel, SnapshotAny, 0, NULL, SO_NONE);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	bool		complete = true;
 

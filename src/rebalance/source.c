@@ -46,6 +46,7 @@
 #include "catalog/relations.h"
 #include "cluster/members.h"
 #include "compat/logical_message.h"
+#include "compat/slot_process.h"
 #include "compat/sql_function.h"
 #include "copy/table_copy.h"
 #include "lib/catch_error.h"
@@ -632,7 +633,7 @@ sender_of_slot(const char *name)
 	if (slot != NULL)
 	{
 		SpinLockAcquire(&slot->mutex);
-		pid = slot->active_pid;
+		pid = compat_slot_process(slot);
 		SpinLockRelease(&slot->mutex);
 	}
 	return pid;

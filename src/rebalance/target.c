@@ -296,6 +296,6 @@ citus_internal_move_flush(PG_FUNCTION_ARGS)
 
 	node_function_check_superuser(fcinfo);
 	(void) compat_log_mark();
-	logicalrep_worker_wakeup(subscription, InvalidOid);
+	logicalrep_worker_wakeup(WORKERTYPE_APPLY, subscription, InvalidOid);
 	PG_RETURN_VOID();
 }

@@ -17,6 +17,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/parallel.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"

@@ -136,15 +136,15 @@ variable_of(struct config_generic *setting)
 	switch (setting->vartype)
 	{
 		case PGC_BOOL:
-			return ((struct config_bool *) setting)->variable;
+			return GUC_BOOL(setting)->variable;
 		case PGC_INT:
-			return ((struct config_int *) setting)->variable;
+			return GUC_INT(setting)->variable;
 		case PGC_ENUM:
-			return ((struct config_enum *) setting)->variable;
+			return GUC_ENUM(setting)->variable;
 		case PGC_REAL:
-			return ((struct config_real *) setting)->variable;
+			return GUC_REAL(setting)->variable;
 		case PGC_STRING:
-			return ((struct config_string *) setting)->variable;
+			return GUC_STRING(setting)->variable;
 	}
 	return NULL;
 }
@@ -210,7 +210,7 @@ is_default(struct config_generic *entry)
 {
 	return entry->source == PGC_S_DEFAULT ||
 		(entry->vartype == PGC_ENUM &&
-		 *((struct config_enum *) entry)->variable == ((struct config_enum *) entry)->boot_val);
+		 *GUC_ENUM(entry)->variable == GUC_ENUM(entry)->boot_val);
 }
 
 static void
@@ -248,16 +248,15 @@ text_of(struct config_generic *entry)
 	switch (entry->vartype)
 	{
 		case PGC_BOOL:
-			return *((struct config_bool *) entry)->variable ? "on" : "off";
+			return *GUC_BOOL(entry)->variable ? "on" : "off";
 		case PGC_INT:
-			return psprintf("%d", *((struct config_int *) entry)->variable);
+			return psprintf("%d", *GUC_INT(entry)->variable);
 		case PGC_ENUM:
-			return config_enum_lookup_by_value((struct config_enum *) entry,
-											   *((struct config_enum *) entry)->variable);
+			return guc_enum_text(entry, *GUC_ENUM(entry)->variable);
 		case PGC_REAL:
-			return psprintf("%.17g", *((struct config_real *) entry)->variable);
+			return psprintf("%.17g", *GUC_REAL(entry)->variable);
 		case PGC_STRING:
-			return string_in(((struct config_string *) entry)->variable);
+			return string_in(GUC_STRING(entry)->variable);
 	}
 	return "";
 }
@@ -396,7 +395,7 @@ messages_text(void)
 {
 	struct config_generic *entry = guc_find("citus.worker_min_messages");
 
-	return config_enum_lookup_by_value((struct config_enum *) entry, Min(worker_min_messages, ERROR));
+	return guc_enum_text(entry, Min(worker_min_messages, ERROR));
 }
 
 /*

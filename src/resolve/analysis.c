@@ -29,6 +29,7 @@
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
+#include "compat/jumble.h"
 #include "compat/permissions.h"
 #include "lib/exact_text.h"
 #include "remote/identity.h"
@@ -145,7 +146,7 @@ analyse_task(ParseState *pstate, Query *query)
 }
 
 static void
-after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
+after_analysis(ParseState *pstate, Query *query, JUMBLE_STATE *jstate)
 {
 	if (prev_post_parse_analyze)
 		prev_post_parse_analyze(pstate, query, jstate);

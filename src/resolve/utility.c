@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "compat/constraint.h"
+#include "compat/repack.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
@@ -469,9 +470,9 @@ rename_grant(ShardNaming *naming, Node *node)
 static void
 rename_cluster(ShardNaming *naming, Node *node)
 {
-	ClusterStmt *stmt = (ClusterStmt *) node;
+	RepackStmt *stmt = (RepackStmt *) node;
 
-	if (rename_relation(naming, stmt->relation))
+	if (rename_relation(naming, compat_repacked(stmt)))
 		rename_part(naming, &stmt->indexname);
 }
 
@@ -496,7 +497,7 @@ static const struct
 	{T_AlterOwnerStmt, rename_alter_owner},
 	{T_AlterStatsStmt, rename_alter_statistics},
 	{T_AlterTableStmt, rename_alter_table},
-	{T_ClusterStmt, rename_cluster},
+	{T_RepackStmt, rename_cluster},
 	{T_CopyStmt, rename_copy},
 	{T_CreateStatsStmt, rename_create_statistics},
 	{T_CreateStmt, rename_create},

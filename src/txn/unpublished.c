@@ -12,34 +12,35 @@
  */
 #include "postgres.h"
 
+#include "compat/replication_origin.h"
 #include "lib/transaction_end.h"
 #include "txn/unpublished.h"
 
 bool
 unpublished(void)
 {
-	return replorigin_session_origin == DoNotReplicateId;
+	return SESSION_ORIGIN == DoNotReplicateId;
 }
 
-RepOriginId
+ReplOriginId
 unpublished_begin(void)
 {
-	RepOriginId before = replorigin_session_origin;
+	ReplOriginId before = SESSION_ORIGIN;
 
-	replorigin_session_origin = DoNotReplicateId;
+	SESSION_ORIGIN = DoNotReplicateId;
 	return before;
 }
 
 void
-unpublished_end(RepOriginId before)
+unpublished_end(ReplOriginId before)
 {
-	replorigin_session_origin = before;
+	SESSION_ORIGIN = before;
 }
 
 static void
 end_unpublished_transaction(void)
 {
-	replorigin_session_origin = InvalidRepOriginId;
+	SESSION_ORIGIN = InvalidReplOriginId;
 }
 
 void
@@ -47,8 +48,8 @@ unpublished_transaction(void)
 {
 	static TransactionEnd end = {.run = end_unpublished_transaction};
 
-	if (replorigin_session_origin != InvalidRepOriginId)
+	if (SESSION_ORIGIN != InvalidReplOriginId)
 		return;
-	replorigin_session_origin = DoNotReplicateId;
+	SESSION_ORIGIN = DoNotReplicateId;
 	at_transaction_end(&end);
 }

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "replication/origin.h"
+#include "compat/replication_origin.h"
 
 /* Whether what this session writes now is not published. */
 extern bool unpublished(void);
@@ -19,8 +19,8 @@ extern bool unpublished(void);
  * Writes between the two calls are not published.  The second is called with
  * the first one's result, also after an error.
  */
-extern RepOriginId unpublished_begin(void);
-extern void unpublished_end(RepOriginId before);
+extern ReplOriginId unpublished_begin(void);
+extern void unpublished_end(ReplOriginId before);
 
 /*
  * Nothing that this transaction writes on this node is published: its commit

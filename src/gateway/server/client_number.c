@@ -35,6 +35,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 #include "utils/wait_event.h"
 
 #include "catalog/backends.h"

@@ -19,7 +19,9 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "compat/sql_function.h"
 #include "gateway/server/gateway.h"
