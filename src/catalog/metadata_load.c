@@ -33,6 +33,7 @@
 
 #include "catalog/metadata_load.h"
 #include "catalog/relations.h"
+#include "lib/index_columns.h"
 
 #define PARTITION_HASH 'h'
 #define PARTITION_NONE 'n'
@@ -412,16 +413,8 @@ load_partition(MetadataReader *reader, DistTable *table)
 static void
 load_global_index(DistTable *table, Oid index)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
-
-	if (!HeapTupleIsValid(tuple))
-		return;
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	for (int i = 0; i < form->indnkeyatts; i++)
-		table->global_columns = bms_add_member(table->global_columns, form->indkey.values[i]);
+	table->global_columns = bms_union(table->global_columns, index_columns(index));
 	table->global_columns = bms_add_member(table->global_columns, table->dist_attno);
-	ReleaseSysCache(tuple);
 }
 
 /*

@@ -49,6 +49,7 @@
 #include "compat/table_am.h"
 #include "conversion/convert_checks.h"
 #include "global_index/global_index.h"
+#include "lib/index_columns.h"
 #include "table/table_definition.h"
 
 /* Errors unless the relation is a plain table that stays. */
@@ -391,10 +392,8 @@ check_global_index_keys(Relation rel, Relation index, AttrNumber dist_attno)
 {
 	Bitmapset  *updated = NULL;
 	int			actions = rel->trigdesc != NULL ? foreign_key_actions(RelationGetRelid(rel), &updated) : 0;
-	bool		changes = bms_is_member(dist_attno, updated);
+	bool		changes = bms_is_member(dist_attno, updated) || bms_overlap(index_columns(RelationGetRelid(index)), updated);
 
-	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
-		changes = changes || bms_is_member(index->rd_index->indkey.values[i], updated);
 	if ((actions & COMMAND_BIT(CMD_DELETE)) || ((actions & COMMAND_BIT(CMD_UPDATE)) && changes))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

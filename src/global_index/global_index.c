@@ -45,6 +45,7 @@
 #include "compat/sql_function.h"
 #include "global_index/global_index.h"
 #include "global_index/keys.h"
+#include "lib/index_columns.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
@@ -131,25 +132,24 @@ shape_refusal(Relation rel, Relation index)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	Form_pg_index form = index->rd_index;
+	Bitmapset  *columns = index_columns(RelationGetRelid(index));
+	int			column = -1;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relispartition)
 		return "The table is partitioned, or a partition.";
-	if (RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
-		return "The index has expressions or a condition.";
 	if (form->indisexclusion)
 		return "It is an exclusion constraint.";
 	if (!form->indimmediate)
 		return "The constraint is deferrable.";
 	if (form->indnullsnotdistinct)
 		return "The index treats nulls as equal.";
+	while ((column = bms_next_member(columns, column)) >= 0)
+		if (TupleDescAttr(desc, column - 1)->attgenerated != '\0')
+			return "One of its columns is generated.";
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, form->indkey.values[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
 
-		if (att->attgenerated != '\0')
-			return "One of its columns is generated.";
-		if (index->rd_indcollation[i] != att->attcollation)
-			return "It uses another collation than its column.";
 		if (!OidIsValid(get_array_type(getBaseType(att->atttypid))) || !OidIsValid(key_equality(att->atttypid)) ||
 			get_opclass_family(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)) != index->rd_opfamily[i])
 			return "One of its columns has a type or operator class that is not the server's own.";
@@ -212,15 +212,17 @@ create_entries(Relation rel, Relation index)
 	int			nkeys = index->rd_index->indnkeyatts;
 	char	   *name = psprintf("%s." GLOBAL_INDEX_TRIGGER INT64_FORMAT, SHARD_SCHEMA, next_id(PG_DIST_SHARDID_SEQ));
 	StringInfoData columns;
+	StringInfoData keys;
 	int			nshards = table->nshards;
 	char	   *create;
 	char	   *distribute;
 
 	initStringInfo(&columns);
+	initStringInfo(&keys);
 	for (int i = 0; i <= nkeys; i++)
 	{
-		AttrNumber	attno = i < nkeys ? index->rd_index->indkey.values[i] : table->dist_attno;
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+		Form_pg_attribute att = i < nkeys ? TupleDescAttr(RelationGetDescr(index), i) :
+			TupleDescAttr(RelationGetDescr(rel), table->dist_attno - 1);
 		int32		typmod = att->atttypmod;
 		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 
@@ -230,12 +232,14 @@ create_entries(Relation rel, Relation index)
 						 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
 						 OidIsValid(att->attcollation) ? " COLLATE " : "",
 						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "");
+		if (i < nkeys)
+			appendStringInfo(&keys, "%s%s", i == 0 ? "" : ", ", quote_identifier(NameStr(att->attname)));
 	}
-	create = psprintf("CREATE TABLE %s (%s, UNIQUE (%s))", name, columns.data, key_columns_text(rel, index));
+	create = psprintf("CREATE TABLE %s (%s, UNIQUE (%s))", name, columns.data, keys.data);
 	run_commands(list_make1(create));
 	distribute = psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
 						  quote_literal_cstr(name),
-						  quote_literal_cstr(get_attname(relid, index->rd_index->indkey.values[0], false)), nshards);
+						  quote_literal_cstr(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname)), nshards);
 	makes_entries = true;
 	PG_TRY();
 	{

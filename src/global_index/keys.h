@@ -23,9 +23,6 @@
  */
 extern Oid	key_equality(Oid type);
 
-/* The names of an index's key columns, quoted, with commas. */
-extern char *key_columns_text(Relation rel, Relation index);
-
 /* What ON CONFLICT calls (executor/modify.h). */
 extern const GlobalKeyMethods global_keys;
 

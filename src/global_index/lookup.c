@@ -21,7 +21,9 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/clauses.h"
+#include "optimizer/prep.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -110,11 +112,26 @@ is_equality(Oid opno, Oid collation, Relation index, int column)
 		get_op_opfamily_strategy(opno, index->rd_opfamily[column]) == BTEqualStrategyNumber;
 }
 
+/* A column of an index's key, or an expression. */
+typedef struct KeyColumn
+{
+	Relation	index;
+	int			number;			/* from 0 on */
+	Index		varno;			/* the table's */
+	Node	   *expr;			/* NULL: a column of the table */
+} KeyColumn;
+
+static bool
+is_key_column(Node *node, const KeyColumn *column)
+{
+	return column->expr != NULL ? equal(node, column->expr) :
+		is_column(node, column->varno, column->index->rd_index->indkey.values[column->number]);
+}
+
 /* The value that a condition gives to a key's column; NULL: none. */
 static KeyValue *
-key_value(Node *condition, Index varno, Relation index, int column, bool arrays)
+key_value(Node *condition, const KeyColumn *column, bool arrays)
 {
-	AttrNumber	attno = index->rd_index->indkey.values[column];
 	KeyValue	value = {0};
 	KeyValue   *result;
 	List	   *args;
@@ -122,22 +139,23 @@ key_value(Node *condition, Index varno, Relation index, int column, bool arrays)
 	if (is_andclause(condition))
 	{
 		foreach_ptr(Node, part, ((BoolExpr *) condition)->args)
-			if ((result = key_value(part, varno, index, column, arrays)) != NULL)
+			if ((result = key_value(part, column, arrays)) != NULL)
 				return result;
 		return NULL;
 	}
 	if (IsA(condition, OpExpr) && list_length(((OpExpr *) condition)->args) == 2 &&
-		is_equality(((OpExpr *) condition)->opno, ((OpExpr *) condition)->inputcollid, index, column))
+		is_equality(((OpExpr *) condition)->opno, ((OpExpr *) condition)->inputcollid, column->index, column->number))
 	{
 		args = ((OpExpr *) condition)->args;
-		value.expr = is_column(linitial(args), varno, attno) ? lsecond(args) :
-			is_column(lsecond(args), varno, attno) ? linitial(args) : NULL;
+		value.expr = is_key_column(linitial(args), column) ? lsecond(args) :
+			is_key_column(lsecond(args), column) ? linitial(args) : NULL;
 	}
 	else if (arrays && IsA(condition, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) condition)->useOr &&
-			 is_equality(((ScalarArrayOpExpr *) condition)->opno, ((ScalarArrayOpExpr *) condition)->inputcollid, index, column))
+			 is_equality(((ScalarArrayOpExpr *) condition)->opno, ((ScalarArrayOpExpr *) condition)->inputcollid,
+						 column->index, column->number))
 	{
 		args = ((ScalarArrayOpExpr *) condition)->args;
-		value.expr = is_column(linitial(args), varno, attno) ? lsecond(args) : NULL;
+		value.expr = is_key_column(linitial(args), column) ? lsecond(args) : NULL;
 		value.is_array = true;
 	}
 	if (value.expr == NULL || !is_known((Node *) value.expr))
@@ -150,12 +168,22 @@ key_value(Node *condition, Index varno, Relation index, int column, bool arrays)
 List *
 key_values(Node *condition, Index varno, Relation index, bool arrays)
 {
+	List	   *exprs = RelationGetIndexExpressions(index);
+	ListCell   *next = list_head(exprs);
 	List	   *values = NIL;
 
+	ChangeVarNodes((Node *) exprs, 1, varno, 0);
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
-		KeyValue   *value = key_value(condition, varno, index, i, arrays);
+		KeyColumn	column = {.index = index, .number = i, .varno = varno};
+		KeyValue   *value;
 
+		if (index->rd_index->indkey.values[i] == 0)
+		{
+			column.expr = lfirst(next);
+			next = lnext(exprs, next);
+		}
+		value = key_value(condition, &column, arrays);
 		if (value == NULL)
 			return NIL;
 		values = lappend(values, value);
@@ -163,10 +191,28 @@ key_values(Node *condition, Index varno, Relation index, bool arrays)
 	return values;
 }
 
-bool
-global_index_finds(Relation index, const DistTable *table)
+Node *
+global_lookup_filter(Node *quals)
 {
-	return index->rd_index->indisunique && index->rd_index->indisvalid && !index_has_column(index, table->dist_attno);
+	return eval_const_expressions(NULL, copyObject(quals));
+}
+
+/* Whether all rows that a filter leaves are rows of a partial index. */
+static bool
+implies_predicate(Node *filter, Index varno, Relation index)
+{
+	List	   *predicate = RelationGetIndexPredicate(index);
+
+	ChangeVarNodes((Node *) predicate, 1, varno, 0);
+	return predicate == NIL ||
+		predicate_implied_by(predicate, make_ands_implicit(canonicalize_qual((Expr *) copyObject(filter), false)), false);
+}
+
+bool
+global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno)
+{
+	return index->rd_index->indisunique && index->rd_index->indisvalid && !index_has_column(index, table->dist_attno) &&
+		implies_predicate(filter, varno, index);
 }
 
 /*
@@ -221,15 +267,16 @@ find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
 	rel = relation_open((*table)->relid, NoLock);
 	if (shows_misses(query, rel))
 	{
+		Node	   *filter = global_lookup_filter(query->jointree->quals);
+
 		foreach_oid(indexid, RelationGetIndexList(rel))
 		{
 			Relation	index = index_open(indexid, AccessShareLock);
 
-			if (values == NIL && global_index_finds(index, *table) &&
-				(values = key_values(query->jointree->quals, varno, index, false)) != NIL)
+			if (values == NIL && (values = key_values(filter, varno, index, false)) != NIL)
 			{
 				lookup->index = indexid;
-				lookup->entries = global_index_entries(indexid);
+				lookup->entries = global_index_finds(index, *table, filter, varno) ? global_index_entries(indexid) : InvalidOid;
 				if (!OidIsValid(lookup->entries))
 					values = NIL;
 			}

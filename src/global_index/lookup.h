@@ -57,8 +57,14 @@ extern void global_lookup_run_init(void);
  */
 extern List *key_values(Node *filter, Index varno, Relation index, bool arrays);
 
-/* Whether an index is a global one that rows can be found by. */
-extern bool global_index_finds(Relation index, const DistTable *table);
+/*
+ * Whether an index is a global one, by which the rows can be found that a
+ * filter on the table leaves.
+ */
+extern bool global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno);
+
+/* A filter as these functions compare it with expressions of indexes. */
+extern Node *global_lookup_filter(Node *quals);
 
 /*
  * lookup_narrow.c: a copy of a SELECT that reads fewer shards, since entries

@@ -160,8 +160,8 @@ implied_condition(Node *filter, Index varno, const DistTable *table, const Narro
 		Oid			entries;
 		List	   *values;
 
-		if (condition == NULL && global_index_finds(index, table) &&
-			(values = key_values(filter, varno, index, true)) != NIL && is_worthwhile(narrowing, table, values) &&
+		if (condition == NULL && (values = key_values(filter, varno, index, true)) != NIL &&
+			global_index_finds(index, table, filter, varno) && is_worthwhile(narrowing, table, values) &&
 			OidIsValid(entries = global_index_entries(indexid)))
 			condition = shards_condition(table, varno, entries, values);
 		index_close(index, AccessShareLock);
@@ -174,6 +174,7 @@ implied_condition(Node *filter, Index varno, const DistTable *table, const Narro
 static Node *
 narrow_filter(Node *filter, Query *query, Narrowing *narrowing)
 {
+	Node	   *simplified = global_lookup_filter(filter);
 	int			varno = 0;
 	List	   *added = NIL;
 
@@ -184,8 +185,8 @@ narrow_filter(Node *filter, Query *query, Narrowing *narrowing)
 
 		varno++;
 		if (filter != NULL && table != NULL && table->global_columns != NULL &&
-			prune_single_value(prune_from_quals(table, varno, list_make1(filter))) == NULL &&
-			(condition = implied_condition(filter, varno, table, narrowing)) != NULL)
+			prune_single_value(prune_from_quals(table, varno, list_make1(simplified))) == NULL &&
+			(condition = implied_condition(simplified, varno, table, narrowing)) != NULL)
 			added = lappend(added, condition);
 	}
 	if (added == NIL)

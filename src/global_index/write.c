@@ -17,6 +17,7 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/stratnum.h"
+#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_namespace.h"
 #include "commands/defrem.h"
@@ -24,6 +25,7 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -31,6 +33,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/ruleutils.h"
 #include "utils/tuplestore.h"
 
 #include "catalog/metadata.h"
@@ -58,6 +61,13 @@ typedef struct KeyBatch
 	Datum	   *values[INDEX_MAX_KEYS + 1];
 } KeyBatch;
 
+/* The entry of a row: its key, and its distribution value. */
+typedef struct Entry
+{
+	bool		exists;			/* the condition holds, and none is null */
+	Datum		values[INDEX_MAX_KEYS + 1];
+} Entry;
+
 /* A global index that a trigger maintains. */
 typedef struct IndexWrite
 {
@@ -65,8 +75,11 @@ typedef struct IndexWrite
 	Relation	index;
 	Oid			entries;
 	int			nkeys;
-	AttrNumber	attnos[INDEX_MAX_KEYS + 1]; /* of the key, then of the
-											 * distribution column */
+	AttrNumber	dist_attno;
+	Form_pg_attribute columns[INDEX_MAX_KEYS + 1];	/* of the index, then the
+													 * distribution column */
+	IndexInfo  *info;			/* its expressions and condition */
+	EState	   *estate;			/* for these */
 	MemoryContext context;		/* of the batch */
 	KeyBatch	gone;
 	KeyBatch	added;
@@ -84,23 +97,33 @@ key_equality(Oid type)
 	return name != NULL && operator < FirstNormalObjectId && strcmp(name, "=") == 0 ? operator : InvalidOid;
 }
 
-char *
-key_columns_text(Relation rel, Relation index)
+/* The columns and expressions of an index's key, with commas, for a query. */
+static char *
+key_text(Relation index)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 		appendStringInfo(&buf, "%s%s", i == 0 ? "" : ", ",
-						 quote_identifier(get_attname(RelationGetRelid(rel), index->rd_index->indkey.values[i], false)));
+						 TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(RelationGetRelid(index)),
+																 Int32GetDatum(i + 1), BoolGetDatum(false))));
 	return buf.data;
 }
 
-/* ROW of the columns of a key, which are not null: a condition. */
+/* Which rows have entries: a condition. */
 static char *
-key_is_complete(Relation rel, Relation index)
+has_entry_text(Relation index)
 {
-	return psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_columns_text(rel, index));
+	List	   *predicate = RelationGetIndexPredicate(index);
+	Oid			relid = index->rd_index->indrelid;
+	char	   *complete = psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_text(index));
+
+	if (predicate == NIL)
+		return complete;
+	return psprintf("%s AND (%s)", complete,
+					deparse_expression((Node *) make_ands_explicit(predicate), deparse_context_for(get_rel_name(relid), relid),
+									   false, false));
 }
 
 /*
@@ -111,18 +134,21 @@ pg_noreturn static void
 rethrow_for_index(Relation rel, Relation index, MemoryContext context)
 {
 	ErrorData  *error;
+	char	   *values;
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
+	FlushErrorState();
 	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
 	{
 		error->message = psprintf("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index));
+		if (error->detail != NULL && (values = strstr(error->detail, ")=(")) != NULL)
+			error->detail = psprintf(_("Key (%s)%s"), pg_get_indexdef_columns(RelationGetRelid(index), true), values + 1);
 		error->constraint_name = RelationGetRelationName(index);
 		error->table_name = RelationGetRelationName(rel);
 		error->schema_name = get_namespace_name(RelationGetNamespace(rel));
 		error->context = NULL;
 	}
-	FlushErrorState();
 	ReThrowError(error);
 }
 
@@ -176,7 +202,7 @@ batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, Entry
 
 	for (int i = 0; i < entry_params(statement.kind, write->nkeys); i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->rel), write->attnos[i] - 1);
+		Form_pg_attribute att = write->columns[i];
 		Oid			type = getBaseType(att->atttypid);
 
 		statement.types[i] = one ? type : get_array_type(type);
@@ -214,39 +240,59 @@ batches_write(IndexWrite *write)
 	MemoryContextReset(write->context);
 }
 
-/* Adds a row's key to a batch, unless it has nulls. */
+/* The entry of a row, in the memory of its expressions. */
 static void
-batch_add(IndexWrite *write, KeyBatch *batch, TupleTableSlot *slot)
+entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 {
-	MemoryContext old;
+	ExprContext *econtext = GetPerTupleExprContext(write->estate);
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		nulls[INDEX_MAX_KEYS];
 
-	for (int i = 0; i <= write->nkeys; i++)
-		if (slot->tts_isnull[write->attnos[i] - 1])
-			return;
-	old = MemoryContextSwitchTo(write->context);
-	for (int i = 0; i <= write->nkeys; i++)
+	econtext->ecxt_scantuple = row;
+	if (write->info->ii_Predicate != NIL && write->info->ii_PredicateState == NULL)
 	{
-		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, write->attnos[i] - 1);
-
-		batch->values[i][batch->count] = datumCopy(slot->tts_values[write->attnos[i] - 1], att->attbyval, att->attlen);
+		MemoryContextSwitchTo(write->estate->es_query_cxt);
+		write->info->ii_PredicateState = ExecPrepareQual(write->info->ii_Predicate, write->estate);
+		MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	}
+	entry->exists = ExecQual(write->info->ii_PredicateState, econtext);
+	if (entry->exists)
+	{
+		FormIndexDatum(write->info, row, write->estate, entry->values, nulls);
+		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &nulls[write->nkeys]);
+		for (int i = 0; i <= write->nkeys; i++)
+			entry->exists = entry->exists && !nulls[i];
+	}
+	MemoryContextSwitchTo(old);
+}
+
+static void
+forget_entries(IndexWrite *write)
+{
+	ResetPerTupleExprContext(write->estate);
+}
+
+/* Adds an entry to a batch. */
+static void
+batch_add(IndexWrite *write, KeyBatch *batch, const Entry *entry)
+{
+	MemoryContext old = MemoryContextSwitchTo(write->context);
+
+	for (int i = 0; i <= write->nkeys; i++)
+		batch->values[i][batch->count] = datumCopy(entry->values[i], write->columns[i]->attbyval, write->columns[i]->attlen);
 	batch->count++;
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether two versions of a row have the same entry. */
+/* Whether two versions of a row have the same entry, or none. */
 static bool
-same_entry(const IndexWrite *write, TupleTableSlot *old, TupleTableSlot *new)
+same_entry(const IndexWrite *write, const Entry *old, const Entry *new)
 {
+	if (!old->exists || !new->exists)
+		return old->exists == new->exists;
 	for (int i = 0; i <= write->nkeys; i++)
-	{
-		int			k = write->attnos[i] - 1;
-		Form_pg_attribute att = TupleDescAttr(old->tts_tupleDescriptor, k);
-
-		if (old->tts_isnull[k] != new->tts_isnull[k] ||
-			(!old->tts_isnull[k] && !datum_image_eq(old->tts_values[k], new->tts_values[k], att->attbyval, att->attlen)))
+		if (!datum_image_eq(old->values[i], new->values[i], write->columns[i]->attbyval, write->columns[i]->attlen))
 			return false;
-	}
 	return true;
 }
 
@@ -293,11 +339,17 @@ write_rows(IndexWrite *write, Tuplestorestate *old_rows, Tuplestorestate *new_ro
 			   (new_rows == NULL || next_row(new_rows, new_pointer, new)))
 		{
 			KeyBatch   *batch = adds ? &write->added : &write->gone;
+			Entry		gone = {0};
+			Entry		added = {0};
 
 			CHECK_FOR_INTERRUPTS();
-			if (old_rows != NULL && new_rows != NULL && same_entry(write, old, new))
-				continue;
-			batch_add(write, batch, adds ? new : old);
+			if (old_rows != NULL)
+				entry_of_row(write, old, &gone);
+			if (new_rows != NULL)
+				entry_of_row(write, new, &added);
+			if (!same_entry(write, &gone, &added) && (adds ? added : gone).exists)
+				batch_add(write, batch, adds ? &added : &gone);
+			forget_entries(write);
 			if (batch->count == BATCH_ROWS)
 				batches_write(write);
 		}
@@ -315,9 +367,12 @@ index_write_begin(IndexWrite *write, Relation rel, Oid index)
 	write->entries = global_index_entries(index);
 	write->index = index_open(index, AccessShareLock);
 	write->nkeys = write->index->rd_index->indnkeyatts;
+	write->dist_attno = metadata_require(RelationGetRelid(rel))->dist_attno;
 	for (int i = 0; i < write->nkeys; i++)
-		write->attnos[i] = write->index->rd_index->indkey.values[i];
-	write->attnos[write->nkeys] = metadata_require(RelationGetRelid(rel))->dist_attno;
+		write->columns[i] = TupleDescAttr(RelationGetDescr(write->index), i);
+	write->columns[write->nkeys] = TupleDescAttr(RelationGetDescr(rel), write->dist_attno - 1);
+	write->info = BuildIndexInfo(write->index);
+	write->estate = CreateExecutorState();
 	write->context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
 }
 
@@ -334,6 +389,7 @@ make_batches(IndexWrite *write, int rows)
 static void
 index_write_end(IndexWrite *write)
 {
+	FreeExecutorState(write->estate);
 	MemoryContextDelete(write->context);
 	index_close(write->index, AccessShareLock);
 }
@@ -369,23 +425,19 @@ key_find(Relation rel, List *indexes, TupleTableSlot *row, Datum *value)
 	foreach_oid(indexid, indexes)
 	{
 		EntryStatement statement = {.kind = ENTRY_FIND};
-		Datum		keys[INDEX_MAX_KEYS];
 		IndexWrite	write;
-		bool		complete = true;
+		Entry		entry;
+		bool		found;
 
 		index_write_begin(&write, rel, indexid);
 		statement.entries = write.entries;
 		statement.nkeys = write.nkeys;
 		for (int i = 0; i < write.nkeys; i++)
-		{
-			int			k = write.attnos[i] - 1;
-
-			statement.types[i] = getBaseType(TupleDescAttr(RelationGetDescr(rel), k)->atttypid);
-			keys[i] = row->tts_values[k];
-			complete = complete && !row->tts_isnull[k];
-		}
+			statement.types[i] = getBaseType(write.columns[i]->atttypid);
+		entry_of_row(&write, row, &entry);
+		found = entry.exists && entry_find(&statement, entry.values, true, value);
 		index_write_end(&write);
-		if (complete && entry_find(&statement, keys, true, value))
+		if (found)
 			return true;
 	}
 	return false;
@@ -401,13 +453,16 @@ claim_keys(Relation rel, List *indexes, TupleTableSlot *row)
 	{
 		bool		yields = list_member_oid(indexes, indexid);
 		IndexWrite	write;
+		Entry		entry;
 
 		if (!claimed || !OidIsValid(global_index_entries(indexid)))
 			continue;
 		index_write_begin(&write, rel, indexid);
 		make_batches(&write, 1);
-		batch_add(&write, &write.added, row);
-		claimed = write.added.count == 0 ||
+		entry_of_row(&write, row, &entry);
+		if (entry.exists)
+			batch_add(&write, &write.added, &entry);
+		claimed = !entry.exists ||
 			batch_run(&write, &write.added, yields ? ENTRY_AWAIT : ENTRY_INSERT, ENTRIES_INSERT) == 1;
 		index_write_end(&write);
 	}
@@ -422,9 +477,9 @@ entries_query(Relation rel, Relation index)
 {
 	Oid			relid = RelationGetRelid(rel);
 
-	return psprintf("SELECT %s, %s FROM %s WHERE %s", key_columns_text(rel, index),
+	return psprintf("SELECT %s, %s FROM %s WHERE %s", key_text(index),
 					quote_identifier(get_attname(relid, metadata_require(relid)->dist_attno, false)),
-					relation_qualified_name(relid), key_is_complete(rel, index));
+					relation_qualified_name(relid), has_entry_text(index));
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -102,36 +103,16 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 	return scan_tlist;
 }
 
-/*
- * Whether a clause's columns are those of an index, as far as that can be said
- * without its operator classes.
- */
-static bool
-is_about_columns(const OnConflictExpr *clause, const Form_pg_index index)
-{
-	Bitmapset  *columns = NULL;
-	Bitmapset  *keys = NULL;
-
-	foreach_node(InferenceElem, element, clause->arbiterElems)
-	{
-		if (!IsA(element->expr, Var))
-			return false;
-		columns = bms_add_member(columns, ((Var *) element->expr)->varattno);
-	}
-	for (int i = 0; i < index->indnkeyatts; i++)
-		keys = bms_add_member(keys, index->indkey.values[i]);
-	return bms_equal(columns, keys);
-}
-
 List *
-conflict_global_arbiters(const OnConflictExpr *clause, const DistTable *table)
+conflict_global_arbiters(PlannerInfo *root, const DistTable *table)
 {
-	Oid			named = OidIsValid(clause->constraint) ? get_constraint_index(clause->constraint) : InvalidOid;
 	List	   *result = NIL;
+	List	   *named;
 	Relation	rel;
 
 	if (table->global_columns == NULL)
 		return NIL;
+	named = infer_arbiter_indexes(root);
 	rel = table_open(table->relid, NoLock);
 	foreach_oid(indexid, RelationGetIndexList(rel))
 	{
@@ -141,7 +122,7 @@ conflict_global_arbiters(const OnConflictExpr *clause, const DistTable *table)
 
 		for (int i = 0; i < index->indnkeyatts; i++)
 			global = global && index->indkey.values[i] != table->dist_attno;
-		if (global && (OidIsValid(named) ? named == indexid : clause->arbiterElems == NIL || is_about_columns(clause, index)))
+		if (global && (named == NIL || list_member_oid(named, indexid)))
 			result = lappend_oid(result, indexid);
 		ReleaseSysCache(tuple);
 	}

@@ -710,7 +710,7 @@ check_partitioned_conflict(const ModifyPlan *plan, bool meets_written)
 
 /* Who resolves conflicts, and whether nodes return what they have written. */
 static void
-note_conflict(ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table)
+note_conflict(PlannerInfo *root, ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table)
 {
 	bool		meets_written = conflict_meets_written(table->relid);
 
@@ -720,7 +720,7 @@ note_conflict(ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table
 		plan->resolves = (table->row_triggers & plan->commands) != 0 ||
 			(plan->do_update && meets_written) || !conflict_is_shippable(conflict, table);
 		plan->may_skip = !plan->resolves;
-		plan->arbiters = conflict_global_arbiters(conflict, table);
+		plan->arbiters = conflict_global_arbiters(root, table);
 		plan->row_by_row = plan->arbiters != NIL ||
 			(plan->resolves && plan->do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE)));
 		check_partitioned_conflict(plan, meets_written);
@@ -762,7 +762,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
 	plan.row_texts = modify_sends_texts(table->relid);
 	plan.partition_resno = junk_resno(child_tlist, "tableoid", varno);
-	note_conflict(&plan, conflict, table);
+	note_conflict(root, &plan, conflict, table);
 
 	if (plan.command == CMD_MERGE)
 	{

@@ -220,10 +220,11 @@ extern void row_key_condition(StringInfo text, Oid relid, List *key_attnos);
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 
 /*
- * The global indexes (OidList) that a clause is about, whose conflicts are
- * with rows of all shards: the one that it names, or all.
+ * The global indexes (OidList) that a statement's clause is about, whose
+ * conflicts are with rows of all shards: the one that it names, or all.
+ * Errors as the server does if it names none.
  */
-extern List *conflict_global_arbiters(const OnConflictExpr *clause, const DistTable *table);
+extern List *conflict_global_arbiters(PlannerInfo *root, const DistTable *table);
 
 /*
  * Whether several queries of the statement that is being planned write a

@@ -68,11 +68,42 @@ DROP ROLE global_index_writer;
 SELECT citus_check_global_index('users_pkey');
 
 -- what it can't be
-CREATE UNIQUE INDEX ON users (lower(email));
-CREATE UNIQUE INDEX ON users (email) WHERE id > 5;
 CREATE UNIQUE INDEX ON users (email) NULLS NOT DISTINCT;
 ALTER TABLE users ADD UNIQUE (email) DEFERRABLE;
 CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
+
+-- expressions and conditions
+CREATE TABLE people (t int, id int PRIMARY KEY, email varchar(40), deleted_at date, active boolean DEFAULT true);
+SELECT create_distributed_table('people', 't');
+CREATE UNIQUE INDEX people_email ON people (lower(email));
+INSERT INTO people VALUES (1, 1, 'Ann'), (2, 2, 'Bob'), (3, 3, NULL);
+INSERT INTO people VALUES (4, 4, 'ANN');
+DROP INDEX people_email;
+CREATE UNIQUE INDEX people_live ON people (email) WHERE deleted_at IS NULL AND active = true;
+INSERT INTO people VALUES (4, 4, 'Ann');
+INSERT INTO people VALUES (4, 4, 'Ann', '2020-01-01', true), (5, 5, 'Ann', NULL, false);
+UPDATE people SET active = true WHERE id = 5;
+UPDATE people SET deleted_at = '2020-01-02' WHERE id = 1;
+UPDATE people SET active = true WHERE id = 5;
+UPDATE people SET deleted_at = NULL WHERE id = 4;
+CREATE UNIQUE INDEX people_email ON people (lower(email));
+DELETE FROM people WHERE id IN (1, 4);
+CREATE UNIQUE INDEX people_email ON people (lower(email));
+CREATE UNIQUE INDEX people_sum ON people ((id + 1), lower(email)) INCLUDE (active);
+SELECT i, citus_check_global_index(i) FROM unnest('{people_pkey,people_live,people_email,people_sum}'::regclass[]) i;
+INSERT INTO people VALUES (7, 7, 'ANN') ON CONFLICT (lower(email)) DO UPDATE SET email = excluded.email RETURNING *;
+INSERT INTO people VALUES (7, 7, 'ANN') ON CONFLICT (email) WHERE deleted_at IS NULL AND active DO NOTHING;
+INSERT INTO people VALUES (7, 7, 'ANN') ON CONFLICT (email) DO NOTHING;
+ALTER TABLE people ALTER COLUMN email TYPE text;
+INSERT INTO people VALUES (8, 8, 'bOB');
+ALTER TABLE people RENAME COLUMN email TO mail;
+INSERT INTO people VALUES (8, 8, 'bOB');
+INSERT INTO people VALUES (8, 8, 'Bobb');
+SELECT i, citus_check_global_index(i) FROM unnest('{people_pkey,people_live,people_email,people_sum}'::regclass[]) i;
+SELECT * FROM people ORDER BY id;
+ALTER TABLE people DROP COLUMN active;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'people'::regclass ORDER BY 1;
+DROP TABLE people;
 
 -- ON CONFLICT with rows of all shards
 CREATE TABLE upserts (t int, k int PRIMARY KEY, e text UNIQUE, n int DEFAULT 0);

@@ -35,6 +35,26 @@ SELECT statement, asks_one(statement) FROM unnest(ARRAY[
 	'SELECT * FROM users u JOIN users v USING (tenant) WHERE u.id = 7',
 	'UPDATE users SET a = 1 WHERE id = 7 AND tenant = 7']) statement;
 
+CREATE TABLE people (t int, id int, email varchar(40), deleted_at date, active boolean DEFAULT true);
+SELECT create_distributed_table('people', 't');
+CREATE UNIQUE INDEX people_email ON people (lower(email));
+CREATE UNIQUE INDEX people_live ON people (id) WHERE deleted_at IS NULL AND active = true;
+INSERT INTO people SELECT i, i / 2, 'U' || i, CASE WHEN i % 2 = 0 THEN now() END, i > 5 FROM generate_series(1, 50) i;
+SELECT statement, asks_one(statement) FROM unnest(ARRAY[
+	'SELECT * FROM people WHERE lower(email) = ''u7''',
+	'SELECT * FROM people WHERE upper(email) = ''U7''',
+	'SELECT * FROM people WHERE email = ''U7''',
+	'SELECT * FROM people WHERE id = 3',
+	'SELECT * FROM people WHERE id = 3 AND deleted_at IS NULL',
+	'SELECT * FROM people WHERE id = 3 AND deleted_at IS NULL AND active',
+	'SELECT * FROM people WHERE active AND deleted_at IS NULL AND t > 0 AND 3 = id']) statement;
+SELECT t, email FROM people WHERE lower(email) = 'u7';
+SELECT t, email FROM people WHERE lower(email) IN ('u7', 'u8', 'U9') ORDER BY 1;
+SELECT t, email FROM people WHERE id = 3 AND deleted_at IS NULL AND active;
+SELECT t, email FROM people WHERE id = 2 AND deleted_at IS NULL AND active;
+UPDATE people SET active = false WHERE id = 3 AND deleted_at IS NULL AND active;
+SELECT t, email FROM people WHERE id = 3 AND deleted_at IS NULL AND active;
+
 -- what they return
 SELECT * FROM users WHERE email = 'u7';
 SELECT * FROM users WHERE email = 'none';

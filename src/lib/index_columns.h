@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_columns.h
+ *	  The columns that an index is about.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_LIB_INDEX_COLUMNS_H
+#define CITUS_LIB_INDEX_COLUMNS_H
+
+#include "postgres.h"
+
+#include "nodes/bitmapset.h"
+
+/*
+ * The attribute numbers of an index's key columns, and of those that its
+ * expressions and its condition use; NULL if there is no such index.
+ */
+extern Bitmapset *index_columns(Oid index);
+
+#endif							/* CITUS_LIB_INDEX_COLUMNS_H */
