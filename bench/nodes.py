@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from pomelo_cluster import Cluster  # noqa: E402
 
 FIRST_PORT = 9800
-SETTINGS = {"shared_buffers": "16MB", "citus.shard_count": "64"}
+SETTINGS = {"shared_buffers": "16MB", "max_prepared_transactions": "120", "max_worker_processes": "16", "citus.shard_count": "64"}
 ROWS = 100_000
 TICK = os.sysconf("SC_CLK_TCK")
 JOIN = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
@@ -25,6 +25,7 @@ FIRST = {
     "repartition join, first": JOIN,
     "two-phase commit of two rows": "UPDATE r SET filler = filler WHERE id IN (1, 2)",
     "routed SELECT": "SELECT * FROM r WHERE id = 1",
+    "ADD COLUMN": "ALTER TABLE s ADD COLUMN IF NOT EXISTS c{} int",
 }
 
 # kind -> what a session of a crowd runs, of which each has a number
@@ -79,9 +80,9 @@ def load(made):
 def in_new_sessions(made, statement, times):
     """CPU and wall milliseconds of a session that runs the statement once."""
     before, start = cpu(made), time.monotonic()
-    for _ in range(times):
+    for number in range(times):
         with connect(made.coordinator) as connection:
-            connection.execute(statement)
+            connection.execute(statement.format(number))
     wall = time.monotonic() - start
     time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
     return (cpu(made) - before) / times * 1000, wall / times * 1000
@@ -92,6 +93,19 @@ def idle(made, seconds):
     before = cpu(made)
     time.sleep(seconds)
     return (cpu(made) - before) / seconds * 100
+
+
+def pss(made):
+    """Megabytes of memory of an idle node's processes, shared ones divided among those that share them; of the largest one."""
+    def of_process(pid):
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+                return sum(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
+        except OSError:
+            return 0
+
+    times = process_times()
+    return max(sum(of_process(pid) for pid, (parent, _) in times.items() if node.pid() in (pid, parent)) for node in made.nodes)
 
 
 def crowd(made, statement, clients, nodes):
@@ -121,10 +135,11 @@ def measure(workers, args):
     with Cluster.temporary(f"bench-nodes{workers}", args.port, workers=workers, settings=settings) as made:
         load(made)
         for name, statement in FIRST.items() if "costs" in args.parts else ():
-            in_new_sessions(made, statement, 1)
+            in_new_sessions(made, statement.replace("{}", "{}x"), 1)
             figures[f"{name}: CPU ms"], figures[f"{name}: ms"] = in_new_sessions(made, statement, args.times)
         if "idle" in args.parts:
             figures["idle: % of a core"] = idle(made, args.idle)
+            figures["idle: MB of a node (PSS)"] = pss(made)
         for name, statement in CROWDS.items() if "crowds" in args.parts else ():
             figures[f"{name}, {args.clients} a node: failed"], figures[f"{name}: processes of a node"] = \
                 crowd(made, statement, args.clients, made.nodes)

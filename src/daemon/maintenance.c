@@ -79,7 +79,7 @@ recover_2pc(void)
 
 static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, NULL, recover_2pc, txn_recovery_wanted};
 static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, NULL, members_sync, NULL};
-static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock_interval, deadlock_job, NULL};
+static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock_interval, deadlock_job, NULL, NULL, deadlock_nobody_waits};
 static const DaemonJob tasks_job = {"background tasks", &jobs_queue_interval, NULL, jobs_run_queue, NULL, jobs_queue_changed};
 static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_rebalance_interval, automatic_rebalance, NULL};
 
@@ -296,6 +296,8 @@ run_due_jobs(void)
 		if (!TimestampDifferenceExceeds(last_run[i], now, interval))
 			continue;
 		last_run[i] = now;
+		if (daemon_jobs[i]->needless != NULL && daemon_jobs[i]->needless())
+			continue;
 		daemon_in_transaction(daemon_jobs[i]->run, daemon_jobs[i]->name);
 		CHECK_FOR_INTERRUPTS();
 	}

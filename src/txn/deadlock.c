@@ -461,13 +461,17 @@ skip_group(int32 groupid)
 	MemoryContextSwitchTo(old_context);
 }
 
+bool
+deadlock_nobody_waits(void)
+{
+	return !wait_graph_wanted(deadlock_grace());
+}
+
 void
 deadlock_job(void)
 {
 	volatile int32 failed_group = -1;
 
-	if (!wait_graph_wanted(deadlock_grace()))
-		return;
 	if (skipped_by_search != NIL && TimestampDifferenceExceeds(skipped_since, GetCurrentTimestamp(), SKIP_MS))
 	{
 		list_free(skipped_by_search);

@@ -22,9 +22,10 @@ extern int	deadlock_interval(void);
 extern int	deadlock_grace(void);
 
 /*
- * Searches, if a backend on this node has waited for that long; a job of the
- * daemon.
+ * Searches, unless no backend on this node has waited for that long; a job of
+ * the daemon.
  */
 extern void deadlock_job(void);
+extern bool deadlock_nobody_waits(void);
 
 #endif							/* CITUS_TXN_DEADLOCK_H */
