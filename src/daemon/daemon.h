@@ -27,8 +27,9 @@ typedef struct DaemonJob
 	bool		(*wanted) (void);	/* if not NULL: whether it should run
 									 * soon */
 	bool		(*due) (void);	/* if not NULL: whether it should run now */
-	bool		(*needless) (void); /* if not NULL: whether it would do nothing;
-									 * called outside of a transaction */
+	bool		(*needless) (void); /* if not NULL: whether it would do
+									 * nothing; called outside of a
+									 * transaction */
 } DaemonJob;
 
 /*

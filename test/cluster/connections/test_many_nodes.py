@@ -55,6 +55,13 @@ def test_statements_wait_for_peers(narrow):
     assert work_at_once(narrow.nodes, work) == []
 
 
+def sessions_of(connection, node):
+    """How many sessions that work for a client's session a node has."""
+    gpid = value(connection, "SELECT citus_backend_gpid()")
+    with servers.connect(node) as watcher:
+        return value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [f"citus_internal gpid={gpid}"])
+
+
 def test_crowds_wait_at_home(narrow, connect):
     """Where many nodes' sessions want all of a node's connections, they take turns on their own nodes, and leave some."""
     def look():
@@ -78,6 +85,26 @@ def test_transactions_that_stay_open_do_not_keep_others_waiting(narrow, connect)
         held.append(connect(narrow.coordinator, autocommit=False))
         held[-1].execute("SET citus.node_connection_timeout = '9s'")
         assert value(held[-1], "SELECT count(*) FROM t") == 1000
+
+
+@pytest.mark.parametrize("statement,nodes", [
+    ("SELECT * FROM t WHERE id = 1", 1), ("SELECT count(*) FROM t", WORKERS), ("UPDATE t SET payload = payload WHERE id = 1", 1),
+    ("UPDATE t SET payload = payload", WORKERS), ("COPY", WORKERS), ("ALTER TABLE u ADD COLUMN c int; ALTER TABLE u DROP COLUMN c", WORKERS),
+    ("BEGIN; SELECT count(*) FROM t; UPDATE t SET payload = payload; SELECT count(*) FROM u; COMMIT", WORKERS)])
+def test_what_statements_open(narrow, connect, statement, nodes):
+    """The manual's table of connections: short statements open one to each node that they need."""
+    connection = connect(narrow.coordinator)
+    connection.execute("SET citus.executor_slow_start_interval = '10s'")
+    if statement == "COPY":
+        with connection.cursor().copy("COPY t FROM STDIN") as copy:
+            for key in range(20000, 20100):
+                copy.write_row((key, 0))
+        connection.execute("DELETE FROM t WHERE id >= 20000")
+    else:
+        connection.execute(statement)
+    opened = [sessions_of(connection, node) for node in narrow.workers]
+    assert max(opened) == 1
+    assert sum(opened) == nodes
 
 
 def test_idle_sessions_leave_some(narrow, connect):
