@@ -472,9 +472,10 @@ citus_update_node(PG_FUNCTION_ARGS)
 		node_locks_changes(left_out);
 	members_set(nodeid, assignments, left_out);
 
-	/* the node itself gets the change at its new address */
-	if (list_member_int(left_out, node->groupid) && node->is_active &&
-		node->groupid != metadata_local_group() && server_writable(host, port, &error))
+	/* the node itself gets the change at its new address, or has it */
+	if (node->groupid == metadata_local_group())
+		left_out = list_delete_int(left_out, node->groupid);
+	else if (list_member_int(left_out, node->groupid) && node->is_active && server_writable(host, port, &error))
 	{
 		left_out = list_delete_int(left_out, node->groupid);
 		remote_exec(node->groupid, psprintf("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d",

@@ -135,6 +135,14 @@ def test_new_address(bare, connect):
     assert value(connect(node), "SELECT v FROM ref WHERE k = 9") == "nine"
 
 
+def test_own_new_address(bare, connect):
+    """The coordinator, as Patroni has it after a failover, tells its own address: it has missed nothing."""
+    made, connection = bare
+    connection.execute("SELECT citus_update_node(nodeid, 'localhost', nodeport) FROM pg_dist_node WHERE groupid = 0")
+    for node in made.nodes[:2]:
+        assert rows(connect(node), "SELECT nodename, metadatasynced FROM pg_dist_node WHERE groupid = 0") == [("localhost", True)]
+
+
 def test_new_address_of_a_node_that_is_down(bare, connect):
     made, connection = bare
     node = made.workers[0]
