@@ -55,6 +55,10 @@ check-versions: deps
 compile-versions: deps
 	@tools/compile-versions
 
+# Failovers by Patroni and etcd, with real servers; needs PyPI, and etcd or a Debian mirror.
+check-ha: deps all
+	@tools/private-server .venv/bin/python tools/check-ha
+
 # Packages of Debian, in build/deb.
 deb:
 	@tools/install-deps --packaging
@@ -103,5 +107,5 @@ help:
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb check-image check-upgrade style docs bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb check-image check-upgrade check-ha style docs bench clean help \
 	$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS))
