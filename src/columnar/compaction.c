@@ -41,7 +41,7 @@
 
 /* COMPACT_WORTHWHILE: so many rows, percent of deleted rows, small stripes. */
 #define LEAST_ROWS 10000
-#define LEAST_DELETED_PERCENT 10
+#define LEAST_DELETED_PERCENT 5
 #define LEAST_SMALL_STRIPES 8
 
 /* A stripe with more bytes isn't small, however few rows it has. */

@@ -11,6 +11,7 @@ from harness import servers
 from harness.servers import rows, value, wait_until
 from harness.statement import Statement
 from pomelo_check.sample import SEED
+from pomelo_cluster import find_free_ports
 
 ROWS = 3000         # enough for a stripe
 ROUNDS = 4
@@ -341,7 +342,8 @@ class Twins:
             "ALTER a TYPE numeric", "ALTER a TYPE bigint"]))
 
     def vacuum(self):
-        self.connection.execute(self.chosen.choice(["VACUUM", "VACUUM FULL", "VACUUM (FREEZE)", "ANALYZE"]) + " " + self.tables[1])
+        command = self.chosen.choice(["VACUUM {}", "VACUUM FULL {}", "VACUUM (FREEZE) {}", "ANALYZE {}", "SELECT columnar.compact('{}')"])
+        self.connection.execute(command.format(self.tables[1]))
 
     def transaction(self):
         """Some changes, of which some are undone."""
@@ -388,31 +390,83 @@ def write_batches(node, first_batch, committed):
         pass
 
 
+def compact_and_vacuum(node):
+    """Moves rows all the time, until the server is gone."""
+    try:
+        with servers.connect(node) as connection:
+            while True:
+                connection.execute("SELECT columnar.compact('s.t')")
+                connection.execute("VACUUM s.t")
+    except psycopg.OperationalError:
+        pass
+
+
+def check_batches(connection, batches):
+    """Each of the first batches is there once, in the table and in its index."""
+    found = value(connection, "SELECT (count(*), count(DISTINCT a), sum(v))::text FROM s.t")
+    assert found == f"({batches * (BATCH - 1)},{batches * (BATCH - 1)},{batches * 9})"
+    connection.execute("SET enable_seqscan = off")
+    assert value(connection, "SELECT count(*) FROM generate_series(0, %s, 97) i JOIN s.t ON a = i AND i %% 2000 > 0",
+                 [batches * BATCH - 1]) == sum(1 for i in range(0, batches * BATCH, 97) if i % BATCH)
+    connection.execute("RESET enable_seqscan")
+
+
+def test_standby(make_cluster):
+    """A base backup that is made while a table is written and compacted becomes a standby, which has the same rows when it is promoted."""
+    made = make_cluster(kind="bare", workers=0)
+    node = made.coordinator
+    node.sql("CREATE SCHEMA s;" + COLUMNAR.format(s="s"))
+    committed = []
+    threads = [threading.Thread(target=write_batches, args=(node, 0, committed)), threading.Thread(target=compact_and_vacuum, args=(node,))]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(committed) >= 2, "batches are written")
+    standby = made.add_standby(node, find_free_ports(1, servers.FIRST_PORT + 50))
+    seen = len(committed)
+    wait_until(lambda: len(committed) >= seen + 2, "batches are written")
+    with servers.connect(node) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+        for thread in threads:
+            thread.join()
+        batches = value(connection, "SELECT count(DISTINCT a / %s) FROM s.t", [BATCH])
+        check_batches(connection, batches)
+        end = value(connection, "SELECT pg_current_wal_flush_lsn()")
+    with servers.connect(standby) as connection:
+        wait_until(lambda: value(connection, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [end]), "the standby to have all")
+        check_batches(connection, batches)
+    node.kill()
+    standby.promote()
+    with servers.connect(standby) as connection:
+        check_batches(connection, batches)
+        connection.execute("SELECT columnar.compact('s.t')")
+        connection.execute("DELETE FROM s.t WHERE a % 2 = 0")
+        assert value(connection, "SELECT count(*) FROM s.t") == batches * BATCH / 2
+
+
 def test_kill(make_cluster):
-    """No committed batch is lost or halved by kill -9, at any moment; indexes agree with the table."""
+    """No committed batch is lost or halved by kill -9, at any moment, while rows move; indexes agree with the table."""
     node = make_cluster(kind="bare", workers=0).coordinator
     chosen = random.Random(SEED)
     node.sql("CREATE SCHEMA s;" + COLUMNAR.format(s="s"))
     batches = 0
     for _ in range(ROUNDS):
         committed = []
-        writer = threading.Thread(target=write_batches, args=(node, batches, committed))
-        writer.start()
+        threads = [threading.Thread(target=write_batches, args=(node, batches, committed)),
+                   threading.Thread(target=compact_and_vacuum, args=(node,))]
+        for thread in threads:
+            thread.start()
         stop = chosen.randint(2, 8)
         wait_until(lambda: len(committed) >= stop, "batches are written")
         time.sleep(chosen.random() / 20)    # at any moment of a batch
         node.kill()
-        writer.join()
+        for thread in threads:
+            thread.join()
         node.start()
         batches += len(committed)
         with servers.connect(node) as connection:
             # the last one may have been committed without the client's knowing
             batches += value(connection, "SELECT count(*) FROM s.t WHERE a >= %s", [batches * BATCH]) > 0
-            found = value(connection, "SELECT (count(*), count(DISTINCT a), sum(v))::text FROM s.t")
-            assert found == f"({batches * (BATCH - 1)},{batches * (BATCH - 1)},{batches * 9})"
-            connection.execute("SET enable_seqscan = off")
-            assert value(connection, "SELECT count(*) FROM generate_series(0, %s, 97) i JOIN s.t ON a = i AND i %% 2000 > 0",
-                         [batches * BATCH - 1]) == sum(1 for i in range(0, batches * BATCH, 97) if i % BATCH)
+            check_batches(connection, batches)
     with servers.connect(node) as connection:
         connection.execute("VACUUM FULL s.t")
         assert value(connection, "SELECT count(*) FROM s.t") == batches * (BATCH - 1)
