@@ -11,7 +11,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from pomelo_cluster import Cluster  # noqa: E402
+from pomelo_cluster import Cluster
 
 FIRST_PORT = 9800
 SETTINGS = {"shared_buffers": "16MB", "max_prepared_transactions": "120", "max_worker_processes": "16", "citus.shard_count": "64"}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from pomelo_cluster import Cluster, ClusterError, pooler as pgbouncer  # noqa: E402
+from pomelo_cluster import Cluster, ClusterError, pooler as pgbouncer
 
-import fdw  # noqa: E402
-import hop  # noqa: E402
-from sides import Side  # noqa: E402
+import fdw
+import hop
+from sides import Side
 
 __all__ = ["BASE_PORT", "BASELINES", "ClusterError", "SETTINGS", "start"]
 

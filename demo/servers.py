@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from pomelo_cluster import Cluster, ClusterError, find_free_ports, state_dir  # noqa: E402
+from pomelo_cluster import Cluster, ClusterError, find_free_ports, state_dir
 
 __all__ = ["BASE_PORT", "ClusterError", "Servers", "how_to_use", "start", "state_dir"]
 

@@ -99,7 +99,7 @@ def take(dsn, folder):
     if not nodes:
         raise ClusterError("the server knows no nodes: back it up as any PostgreSQL server")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     point = f"backup {now:%Y-%m-%d %H:%M:%S.%f}"
     parts = [NodeBackup(dsn, node, folder) for node in nodes]
     try:

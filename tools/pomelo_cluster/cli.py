@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 
-from . import host
 from .cluster import Cluster, DEFAULT_NAME, DEFAULT_PORT, DEFAULT_WORKERS
 from .host import ClusterError
 

@@ -2,8 +2,10 @@
 
 import ast
 import hashlib
+import json
 import os
 import re
+import shutil
 import subprocess
 
 from pomelo_cluster import host
@@ -37,6 +39,18 @@ def white_space(file):
             yield Problem(file.path, number, "trailing white space")
     if file.text and not file.text.endswith("\n"):
         yield Problem(file.path, 0, "no newline at the end")
+
+
+def python_lint(tree):
+    """What ruff finds by the rules of pyproject.toml, where it is installed."""
+    ruff = shutil.which("ruff", path=os.pathsep.join((os.path.join(ROOT, ".venv", "bin"), os.environ.get("PATH", ""))))
+    if ruff is None:
+        return
+    paths = [file.path for file in tree if file.is_python]
+    done = subprocess.run([ruff, "check", "--no-cache", "--quiet", "--output-format", "json", "--force-exclude", *paths], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    for found in json.loads(done.stdout):
+        yield Problem(os.path.relpath(found["filename"], ROOT), found["location"]["row"], f"{found['code']}: {found['message']}")
 
 
 def python_functions(file):

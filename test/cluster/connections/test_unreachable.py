@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 
-from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, pid_of, rows, value,
+from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, rows, value,
                              wait_until, wait_until_quiet, wait_until_slow)
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from harness.objects import MATRIX, SETUP, common_schema, schema_of, split
-from harness.servers import connect, rows, value, wait_until_quiet
+from harness.servers import connect, rows, value
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ async def main():
     try:
         await one.execute("SELECT pg_sleep(600)", timeout=0.3)      # the driver sends a cancel request
         raise AssertionError("not cancelled")
-    except asyncio.TimeoutError:
+    except TimeoutError:
         pass
     assert await one.fetchval("SELECT 1") == 1
     async with asyncpg.create_pool(**WHERE, min_size=3, max_size=6) as pool:

@@ -111,7 +111,7 @@ class Batches:
 def told(kind, payload):
     """What a message says, without what servers may say otherwise."""
     if kind in b"EN":
-        fields = dict((field[:1], field[1:]) for field in payload.split(b"\0") if field)
+        fields = {field[:1]: field[1:] for field in payload.split(b"\0") if field}
         return kind, fields.get(b"C"), fields.get(b"S"), *([fields.get(b"M")] if kind == b"N" else [])
     if kind == b"T":
         columns, at = [], 2

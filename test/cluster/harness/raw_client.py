@@ -3,7 +3,6 @@
 import socket
 import struct
 
-from harness import servers
 from harness.protocol_fuzz import message
 
 

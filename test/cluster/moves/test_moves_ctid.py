@@ -3,7 +3,6 @@
 import psycopg
 import pytest
 
-from harness import servers
 from harness.servers import pid_of, rows, value, wait_until
 from harness.statement import Statement
 

@@ -354,11 +354,11 @@ def test_without_being_asked(moving):
     connection.execute("ALTER SYSTEM SET citus.rebalance_interval = '200ms'")
     connection.execute("ALTER SYSTEM SET citus.rebalance_automatically = on")
     now = value(connection, "SELECT now()")
-    connection.execute("ALTER SYSTEM SET citus.rebalance_window = '%s'" % window(now, 2, 3))
+    connection.execute(f"ALTER SYSTEM SET citus.rebalance_window = '{window(now, 2, 3)}'")
     connection.execute("SELECT pg_reload_conf()")
     keep_shards_off(connection, made.workers[2], True)
     wait_until(lambda: value(connection, "SHOW citus.rebalance_window") == window(now, 2, 3), "the settings to be read")
-    connection.execute("ALTER SYSTEM SET citus.rebalance_window = '%s'" % window(now, -2, 3))
+    connection.execute(f"ALTER SYSTEM SET citus.rebalance_window = '{window(now, -2, 3)}'")
     assert groups_of(connection, made) == [8, 8, 0]
     connection.execute("SELECT pg_reload_conf()")
     wait_until(lambda: max(groups_of(connection, made)) <= 6, "the new node to be filled")

@@ -182,7 +182,7 @@ def test_two_placements(own_cluster, connect, shard):
     for node in shard.nodes:
         node.execute("INSERT INTO pg_dist_placement VALUES (-1, %s, 1, 0, %s) ON CONFLICT DO NOTHING", [shard.id, shard.group])
         node.execute("UPDATE pg_dist_placement SET groupid = %s WHERE shardid = %s AND placementid > 0", [shard.target, shard.id])
-    expected = rows(shard.nodes[0], f"SELECT k FROM moving WHERE k = 7")
+    expected = rows(shard.nodes[0], "SELECT k FROM moving WHERE k = 7")
     assert expected == [(7,)]
     for group in (shard.group, shard.target):
         with node_session(own_cluster.nodes[group]) as session:

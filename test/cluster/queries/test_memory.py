@@ -159,7 +159,7 @@ def test_caches_of_many_shards(cluster, coordinator, schema, connect):
         session = connect(cluster.workers[0])
         session.execute(f"SET citus.max_session_cache_size = '{limit}'")
         session.execute("SET citus.enable_node_tasks = off")
-        session.execute("PREPARE p AS SELECT count(*) FROM {s}.t0".format(s=schema))
+        session.execute(f"PREPARE p AS SELECT count(*) FROM {schema}.t0")
         for _ in range(2):
             for number in range(10):
                 assert value(session, f"SELECT count(*) FROM {schema}.t{number}") == 100

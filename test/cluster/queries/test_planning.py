@@ -60,7 +60,7 @@ def test_more_rows_are_kept_if_they_are_found_by_a_hash_table(coordinator, schem
     fill(coordinator, f"{schema}.large", 20000)
     query = f"SELECT id, (SELECT b.id FROM {schema}.large b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) FROM {table} a WHERE random() < 2"
     assert "Rows Kept: true" in plan(query)
-    expected = {payload: newest for payload, newest in rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1")}
+    expected = dict(rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1"))
     assert all(newest == expected.get(number) for number, newest in rows(coordinator, query))
     coordinator.execute("SET work_mem = '64kB'")
     assert "Rows Kept: true" not in plan(query)
@@ -74,7 +74,7 @@ def test_rows_for_the_next_runs_are_fetched_together(coordinator, schema, table,
     coordinator.execute("SET citus.shard_count = 2; SET work_mem = '64kB'; SET hash_mem_multiplier = 1")
     fill(coordinator, f"{schema}.large", 20000)
     query = "SELECT " + subquery.format(table=table, large=f"{schema}.large")
-    expected = {payload: newest for payload, newest in rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1")}
+    expected = dict(rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1"))
     assert all(newest == expected.get(number) for number, newest in rows(coordinator, query))
     lines = plan(query)
     assert any("Custom Scan (LookAhead)" in line for line in lines) and any(line.startswith("Largest Batch: ") for line in lines)

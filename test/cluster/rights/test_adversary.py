@@ -272,7 +272,7 @@ def report(adversaries, clients):
     done = Counter()
     for client in clients:
         done += client.done
-    print("work", dict(done), "slowest %.2f s: %s" % max(client.slowest for client in clients))
+    print("work", dict(done), "slowest {:.2f} s: {}".format(*max(client.slowest for client in clients)))
     return done
 
 

@@ -562,7 +562,7 @@ def test_subqueries_are_not_named_by_clients(coordinator, tables, number):
 
 def test_noted_rows_are_of_their_type(coordinator, tables):
     """Rows that a batch of upserts has met aren't returned as what their type has become since."""
-    note = "SELECT citus_internal.upsert_conflict('(0,1)', ROW(%s)::{}.noted)".format(tables)
+    note = f"SELECT citus_internal.upsert_conflict('(0,1)', ROW(%s)::{tables}.noted)"
     read = f"SELECT existing FROM citus_internal.upsert_conflicts(NULL::{tables}.noted)"
     coordinator.execute(f"CREATE TYPE {tables}.noted AS (a bigint)")
     for noted_again in (False, True):

@@ -1,7 +1,6 @@
 """Every property that a table can have, of tables of each kind: nodes that are added, activated, or get shards, have it too."""
 
 import psycopg
-import pytest
 
 from harness import objects
 from harness.servers import on_every_node, rows, value

@@ -3,7 +3,6 @@
 import psycopg
 import pytest
 
-from harness import servers
 from harness.servers import on_every_node, prepared_transactions, rows, value
 
 HOPS = 4

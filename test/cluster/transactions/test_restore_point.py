@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from harness import bank, servers
-from harness.servers import on_every_node, rows, value, wait_until
+from harness.servers import on_every_node, value, wait_until
 from pomelo_cluster import host
 
 

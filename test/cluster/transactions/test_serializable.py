@@ -140,7 +140,7 @@ def test_error(session):
 
 def test_function_in_a_task(session):
     """The client's setting also holds for a function that a task runs and that uses a third node."""
-    session.connection.execute(f"""
+    session.connection.execute("""
         CREATE FUNCTION amount_of(wanted int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
             'BEGIN RETURN (SELECT amount FROM account WHERE id = wanted); END';
         SELECT create_distributed_function('amount_of(int)')""")
