@@ -213,8 +213,33 @@ def test_lookups(keyed, connect):
         for key in (1, 3):
             assert len(rows(reader, "SELECT t FROM g WHERE k = %s", [key])) == 1, key
 
+    def count(reader):
+        """By the entries, since shards cost more than round trips."""
+        reader.execute("SET citus.round_trip_cost = 0; SET citus.task_cost = 0")
+        assert value(reader, "SELECT count(*) FROM g WHERE k IN (1, 3)") == 2
+        assert value(reader, "SELECT count(*) FROM parent JOIN g USING (t) WHERE k = 3") == 1
+
+    def in_a_hurry(client):
+        """Is cancelled at any moment; the row may have gone to another shard since the entry told the one before."""
+        client.execute(f"SET statement_timeout = '{random.randint(1, 20)}ms'")
+        try:
+            assert client.execute("UPDATE g SET k = 3 WHERE k = 3").rowcount <= 1
+            client.execute("SELECT count(*) FROM g WHERE k = 3")
+        except (psycopg.errors.QueryCanceled, psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+            pass
+
+    def locked(write):
+        def repeat(client):
+            try:
+                write(client)
+            except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+                pass
+        return repeat
+
     load.add(keyed.coordinator, exchange, "exchange")
-    load.add(keyed.workers[0], wander, "wander")
+    load.add(keyed.workers[0], locked(wander), "wander")
+    load.add(keyed.workers[1], in_a_hurry, "in a hurry")
+    load.add(keyed.workers[1], count, "count")
     for number, node in enumerate(keyed.nodes):
         load.add(node, read, f"reader{number}")
     load.finish()
