@@ -65,10 +65,10 @@ CREATE FUNCTION citus_internal.global_index_write()
 COMMENT ON FUNCTION citus_internal.global_index_write() IS
 	'keeps the entries of a global index: its triggers call it';
 
-CREATE FUNCTION pg_catalog.citus_check_global_index(index regclass)
+CREATE FUNCTION pg_catalog.citus_check_global_index(index regclass, repair boolean DEFAULT false)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_global_index';
-COMMENT ON FUNCTION pg_catalog.citus_check_global_index(regclass) IS
-	'how many rows and entries of a global index have no match on the other side; 0 if it is sound';
+COMMENT ON FUNCTION pg_catalog.citus_check_global_index(regclass, boolean) IS
+	'how many rows and entries of a global index have no match on the other side; 0 if it is sound; makes the entries again if not and asked to';
 
 CREATE FUNCTION citus_internal.require_trigger_function(name text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';

@@ -17,6 +17,7 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/stratnum.h"
+#include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_namespace.h"
@@ -139,7 +140,7 @@ rethrow_for_index(Relation rel, Relation index, MemoryContext context)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && index != NULL)
 	{
 		error->message = psprintf("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index));
 		if (error->detail != NULL && (values = strstr(error->detail, ")=(")) != NULL)
@@ -503,11 +504,28 @@ entries_fill(Relation rel, Relation index, Oid entries)
 	AtEOXact_GUC(true, level);
 }
 
-/* citus_check_global_index(index regclass) */
+/*
+ * Locks a table on all nodes against writers.  What we read from then on must
+ * show what they have written.
+ */
+static void
+lock_for_repair(Relation rel, Oid entries)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot repair a global index at isolation level REPEATABLE READ or SERIALIZABLE")));
+	write_entries(rel, NULL, entries,
+				  &(EntryWrite) {.sql = psprintf("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE",
+												 relation_qualified_name(RelationGetRelid(rel)))});
+}
+
+/* citus_check_global_index(index regclass, repair boolean) */
 Datum
 citus_check_global_index(PG_FUNCTION_ARGS)
 {
 	Oid			indexid = PG_GETARG_OID(0);
+	bool		repair = PG_GETARG_BOOL(1);
 	Oid			entries = get_rel_relkind(indexid) == RELKIND_INDEX ? global_index_entries(indexid) : InvalidOid;
 	Relation	index;
 	Relation	rel;
@@ -519,11 +537,14 @@ citus_check_global_index(PG_FUNCTION_ARGS)
 	if (!OidIsValid(entries))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation with OID %u is not a global index", indexid)));
+				 errmsg("relation \"%s\" is not a global index",
+						get_rel_name(indexid) != NULL ? get_rel_name(indexid) : psprintf("%u", indexid))));
 	index = index_open(indexid, AccessShareLock);
 	rel = relation_open(index->rd_index->indrelid, AccessShareLock);
 	if (!object_ownercheck(RelationRelationId, RelationGetRelid(rel), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, RelationGetRelationName(index));
+	if (repair)
+		lock_for_repair(rel, entries);
 	rows = entries_query(rel, index);
 	sql = psprintf("SELECT pg_catalog.count(*) FROM ((%s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL %s)) d",
 				   rows, relation_qualified_name(entries), relation_qualified_name(entries), rows);
@@ -531,6 +552,11 @@ citus_check_global_index(PG_FUNCTION_ARGS)
 	require_all_rows();
 	count = strtoll(spi_value(sql), NULL, 10);
 	run_as_end(caller);
+	if (repair && count > 0)
+	{
+		write_entries(rel, index, entries, &(EntryWrite) {.sql = psprintf("DELETE FROM %s", relation_qualified_name(entries))});
+		entries_fill(rel, index, entries);
+	}
 	relation_close(rel, AccessShareLock);
 	index_close(index, AccessShareLock);
 	PG_RETURN_INT64(count);

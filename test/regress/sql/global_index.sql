@@ -72,6 +72,30 @@ CREATE UNIQUE INDEX ON users (email) NULLS NOT DISTINCT;
 ALTER TABLE users ADD UNIQUE (email) DEFERRABLE;
 CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
 
+-- a damaged index is found, and repaired
+CREATE TABLE damaged (a int, b int UNIQUE);
+SELECT create_distributed_table('damaged', 'a');
+INSERT INTO damaged SELECT i, i FROM generate_series(1, 20) i;
+ALTER TABLE damaged DISABLE TRIGGER ALL;
+DELETE FROM damaged WHERE b = 5;
+UPDATE damaged SET b = 100 WHERE b = 6;
+INSERT INTO damaged VALUES (21, 21), (22, 7);
+ALTER TABLE damaged ENABLE TRIGGER ALL;
+SELECT citus_check_global_index('damaged_b_key');
+SELECT citus_check_global_index('damaged_b_key', repair => true);
+INSERT INTO damaged VALUES (30, 5) ON CONFLICT (b) DO UPDATE SET a = 30;
+DELETE FROM damaged WHERE a = 22;
+SELECT citus_check_global_index('damaged_b_key', repair => true);
+SELECT citus_check_global_index('damaged_b_key');
+INSERT INTO damaged VALUES (30, 5), (31, 6) ON CONFLICT (b) DO NOTHING;
+SELECT a FROM damaged WHERE b = 100;
+SELECT citus_check_global_index('damaged_b_key', repair => true);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT citus_check_global_index('damaged_b_key', repair => true);
+ROLLBACK;
+SELECT citus_check_global_index('damaged', repair => true);
+DROP TABLE damaged;
+
 -- expressions and conditions
 CREATE TABLE people (t int, id int PRIMARY KEY, email varchar(40), deleted_at date, active boolean DEFAULT true);
 SELECT create_distributed_table('people', 't');
