@@ -34,6 +34,7 @@
 #include "columnar/compaction.h"
 #include "columnar/options.h"
 #include "columnar/row_moves.h"
+#include "columnar/row_sort.h"
 #include "columnar/stripe_scan.h"
 #include "columnar/stripe_writer.h"
 #include "compat/table_am.h"
@@ -65,6 +66,8 @@ typedef struct Compaction
 	EState	   *estate;
 	CompactedIndex *indexes;
 	int			nindexes;
+	RowSort    *sort;			/* NULL: rows are stored as they come */
+	uint64		ntaken;			/* rows that are gone from where they were */
 	RowMove    *moves;
 	uint32		nmoves;
 	uint32		room;
@@ -84,6 +87,7 @@ begin_compaction(Compaction *compaction, Relation table, CompactionGoal goal)
 	compaction->cid = GetCurrentCommandId(true);
 	compaction->limit = options.stripe_rows;
 	compaction->estate = CreateExecutorState();
+	compaction->sort = row_sort_begin(table);
 	compaction->indexes = palloc0(Max(list_length(indexes), 1) * sizeof(CompactedIndex));
 	foreach(cell, indexes)
 	{
@@ -141,7 +145,7 @@ add_index_entries(Compaction *compaction, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 }
 
-/* Stores a row, which is gone from its ctid, in a stripe. */
+/* Stores a row in a stripe. */
 static void
 store_moved_row(Compaction *compaction, TupleTableSlot *slot, ItemPointer from)
 {
@@ -160,6 +164,35 @@ store_moved_row(Compaction *compaction, TupleTableSlot *slot, ItemPointer from)
 			 RelationGetRelationName(compaction->table));
 	move->to = slot->tts_tid;
 	add_index_entries(compaction, slot);
+}
+
+/* Takes a row, which is gone from its ctid. */
+static void
+take_moved_row(Compaction *compaction, TupleTableSlot *slot, ItemPointer from)
+{
+	compaction->ntaken++;
+	if (compaction->sort != NULL)
+		row_sort_put(compaction->sort, slot, from);
+	else
+		store_moved_row(compaction, slot, from);
+}
+
+/* Stores the rows that were taken to be sorted. */
+static void
+store_sorted_rows(Compaction *compaction)
+{
+	ItemPointerData from;
+	TupleTableSlot *slot;
+
+	if (compaction->sort == NULL)
+		return;
+	row_sort_perform(compaction->sort);
+	while ((slot = row_sort_next(compaction->sort, &from)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		store_moved_row(compaction, slot, &from);
+	}
+	row_sort_end(compaction->sort);
 }
 
 /* A scan of the row-wise part. */
@@ -198,7 +231,7 @@ move_row_wise_part(Compaction *compaction)
 	{
 		TableScanDesc scan = begin_row_wise_scan(compaction, snapshot);
 
-		while (compaction->nmoves < compaction->limit && heap->scan_getnextslot(scan, ForwardScanDirection, slot))
+		while (compaction->ntaken < compaction->limit && heap->scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
 			ItemPointerData from = slot->tts_tid;
 			TM_FailureData failure;
@@ -207,7 +240,7 @@ move_row_wise_part(Compaction *compaction)
 			if (stripe_writer_takes(slot) &&
 				heap_delete(compaction->table, &from, compaction->cid, TABLE_DELETE_CHANGING_PARTITION, InvalidSnapshot,
 							false, &failure) == TM_Ok)
-				store_moved_row(compaction, slot, &from);
+				take_moved_row(compaction, slot, &from);
 		}
 		heap->scan_end(scan);
 	}
@@ -223,6 +256,7 @@ move_stripe(Compaction *compaction, StripeScan *scan, int number, TupleTableSlot
 
 	if (!stripe_directory_lock(compaction->table, stripe->first_block, ExclusiveLock, false))
 		return;
+	stripe_scan_leave(scan);	/* its marks may be older than the lock */
 	stripe_scan_enter(scan, number);
 	for (int group = scan->first_group[number]; group < scan->first_group[number + 1]; group++)
 	{
@@ -239,7 +273,7 @@ move_stripe(Compaction *compaction, StripeScan *scan, int number, TupleTableSlot
 			stripe_ctid_of_row(stripe->first_block, reader->group_start + row, &from);
 			ExecClearTuple(slot);
 			stripe_reader_store_values(reader, scan->columns, row, slot);
-			store_moved_row(compaction, slot, &from);
+			take_moved_row(compaction, slot, &from);
 			pgstat_count_heap_delete(compaction->table);
 		}
 	}
@@ -252,12 +286,19 @@ typedef enum StripeCase
 {
 	STRIPE_STAYS,
 	STRIPE_IS_SMALL,
-	STRIPE_HAS_GAPS
+	STRIPE_IS_TO_MOVE			/* it has deleted rows, or isn't sorted */
 } StripeCase;
 
-/*
- * Finds out which stripes have deleted rows; of small ones, it takes several.
- */
+static bool
+stripe_is_sorted(Compaction *compaction, StripeScan *scan, int number)
+{
+	if (compaction->sort == NULL)
+		return true;
+	stripe_scan_enter(scan, number);
+	return row_sort_has_sorted(compaction->sort, scan->reader);
+}
+
+/* Finds out which stripes are to be moved; of small ones, it takes several. */
 static StripeCase *
 choose_stripes(Compaction *compaction, StripeScan *scan)
 {
@@ -274,9 +315,10 @@ choose_stripes(Compaction *compaction, StripeScan *scan)
 		row_marks_read(&scan->store, &scan->stripes[i], SnapshotSelf, &marks);
 		if (marks.bits != NULL)
 			pfree(marks.bits);
-		if (marks.count > 0 &&
-			(compaction->goal == COMPACT_ALL || (uint64) marks.count * 100 >= rows * LEAST_DELETED_PERCENT))
-			cases[i] = STRIPE_HAS_GAPS;
+		if ((marks.count > 0 &&
+			 (compaction->goal == COMPACT_ALL || (uint64) marks.count * 100 >= rows * LEAST_DELETED_PERCENT)) ||
+			!stripe_is_sorted(compaction, scan, i))
+			cases[i] = STRIPE_IS_TO_MOVE;
 		else if (rows < compaction->limit / 2 && scan->stripes[i].record.footer_at < SMALL_STRIPE_BYTES)
 		{
 			cases[i] = STRIPE_IS_SMALL;
@@ -304,7 +346,7 @@ move_stripes(Compaction *compaction)
 	if (scan->has_store)
 	{
 		cases = choose_stripes(compaction, scan);
-		for (int i = 0; i < scan->nstripes && compaction->nmoves < compaction->limit; i++)
+		for (int i = 0; i < scan->nstripes && compaction->ntaken < compaction->limit; i++)
 		{
 			if (cases[i] != STRIPE_STAYS)
 				move_stripe(compaction, scan, i, slot);
@@ -329,8 +371,9 @@ columnar_compact(Relation table, CompactionGoal goal)
 	begin_compaction(&compaction, table, goal);
 	TransferPredicateLocksToHeapRelation(table);
 	move_row_wise_part(&compaction);
-	if (compaction.nmoves < compaction.limit)
+	if (compaction.ntaken < compaction.limit)
 		move_stripes(&compaction);
+	store_sorted_rows(&compaction);
 	stripe_writer_flush(table);
 	if (stripe_store_open(&store, table, RowExclusiveLock))
 	{

@@ -18,6 +18,7 @@
 #include "commands/defrem.h"
 #include "utils/guc.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "columnar/options.h"
 #include "compat/foreach.h"
@@ -50,26 +51,42 @@ static ColumnarOptions columnar_defaults = {
 	.level = 3
 };
 
-/* The options of tables, which are the settings with the same names. */
+/* What an option's value is. */
+typedef enum OptionKind
+{
+	OPTION_NUMBER,
+	OPTION_METHOD,				/* a name in compression_names */
+	OPTION_COLUMNS				/* names, separated by commas; not a number */
+} OptionKind;
+
+/*
+ * The options of tables; all but the columns are settings with the same names,
+ * too.
+ */
 static const struct TableOption
 {
 	const char *name;
-	size_t		field;			/* an int of ColumnarOptions */
+	OptionKind	kind;
+	size_t		field;			/* of ColumnarOptions */
 	int			least;
 	int			greatest;
-	bool		is_method;		/* a name in compression_names */
 }			table_options[] = {
-	{"columnar.compression", offsetof(ColumnarOptions, compression), 0, 0, true},
-	{"columnar.compression_level", offsetof(ColumnarOptions, level), MIN_LEVEL, MAX_LEVEL, false},
-	{"columnar.stripe_row_limit", offsetof(ColumnarOptions, stripe_rows), MIN_STRIPE_ROWS, MAX_STRIPE_ROWS, false},
-	{"columnar.chunk_group_row_limit", offsetof(ColumnarOptions, group_rows), MIN_GROUP_ROWS, MAX_GROUP_ROWS, false},
+	{"columnar.compression", OPTION_METHOD, offsetof(ColumnarOptions, compression)},
+	{"columnar.compression_level", OPTION_NUMBER, offsetof(ColumnarOptions, level), MIN_LEVEL, MAX_LEVEL},
+	{"columnar.stripe_row_limit", OPTION_NUMBER, offsetof(ColumnarOptions, stripe_rows), MIN_STRIPE_ROWS, MAX_STRIPE_ROWS},
+	{"columnar.chunk_group_row_limit", OPTION_NUMBER, offsetof(ColumnarOptions, group_rows), MIN_GROUP_ROWS, MAX_GROUP_ROWS},
+	{"columnar.sort_by", OPTION_COLUMNS, offsetof(ColumnarOptions, sort_by)},
 };
 
 /* What is stored is valid, but a value of a later release may not be. */
 static bool
 parse_option(const struct TableOption *option, const char *value, int *number)
 {
-	if (!option->is_method)
+	List	   *names = NIL;
+
+	if (option->kind == OPTION_COLUMNS)
+		return SplitIdentifierString(pstrdup(value), ',', &names) && names != NIL;
+	if (option->kind == OPTION_NUMBER)
 		return parse_int(value, number, 0, NULL) && *number >= option->least && *number <= option->greatest;
 	for (const struct config_enum_entry *entry = compression_names; entry->name != NULL; entry++)
 	{
@@ -110,12 +127,13 @@ columnar_option_check(const char *name, const char *value)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized parameter \"%s\"", name),
 				 errhint("Options of columnar tables are columnar.compression, columnar.compression_level, "
-						 "columnar.stripe_row_limit and columnar.chunk_group_row_limit.")));
+						 "columnar.stripe_row_limit, columnar.chunk_group_row_limit and columnar.sort_by.")));
 	if (value != NULL && !parse_option(option, value, &number))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": \"%s\"", name, value),
-				 option->is_method ? errdetail("Valid values are none, pglz, lz4, lz4hc and zstd.") :
+				 option->kind == OPTION_COLUMNS ? errdetail("Valid values are names of columns, separated by commas.") :
+				 option->kind == OPTION_METHOD ? errdetail("Valid values are none, pglz, lz4, lz4hc and zstd.") :
 				 errdetail("Valid values are between %d and %d.", option->least, option->greatest)));
 }
 
@@ -137,7 +155,11 @@ columnar_options_of(Oid relid, ColumnarOptions *options)
 			const struct TableOption *option = find_table_option(stored->defname);
 			int			number;
 
-			if (option != NULL && parse_option(option, defGetString(stored), &number))
+			if (option == NULL || !parse_option(option, defGetString(stored), &number))
+				continue;
+			if (option->kind == OPTION_COLUMNS)
+				*(const char **) ((char *) options + option->field) = pstrdup(defGetString(stored));
+			else
 				*(int *) ((char *) options + option->field) = number;
 		}
 	}

@@ -18,6 +18,7 @@ typedef struct ColumnarOptions
 	int			group_rows;
 	int			compression;	/* a ColumnarCompression */
 	int			level;
+	const char *sort_by;		/* names of columns, or NULL: no order */
 } ColumnarOptions;
 
 /* columnar.row_wise_limit: a command with fewer rows inserts them row-wise. */

@@ -45,8 +45,8 @@ stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot snapshot, const Bi
 	return scan;
 }
 
-static void
-leave_stripe(StripeScan *scan)
+void
+stripe_scan_leave(StripeScan *scan)
 {
 	if (scan->reader != NULL)
 		stripe_reader_close(scan->reader);
@@ -65,7 +65,7 @@ stripe_scan_enter(StripeScan *scan, int stripe)
 
 	if (scan->stripe == stripe)
 		return;
-	leave_stripe(scan);
+	stripe_scan_leave(scan);
 	old = MemoryContextSwitchTo(scan->context);
 	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[stripe], scan->tupdesc, scan->arena);
 	row_marks_read(&scan->store, &scan->stripes[stripe], scan->snapshot, &scan->marks);
@@ -253,7 +253,7 @@ stripe_scan_rewind(StripeScan *scan)
 void
 stripe_scan_end(StripeScan *scan)
 {
-	leave_stripe(scan);
+	stripe_scan_leave(scan);
 	if (scan->has_store)
 		stripe_store_close(&scan->store);
 	if (scan->stripes != NULL)

@@ -80,8 +80,9 @@ extern bool stripe_scan_next(StripeScan *scan, ScanDirection direction);
  */
 extern bool stripe_scan_next_group(StripeScan *scan);
 
-/* Opens a stripe, unless it is open. */
+/* Opens a stripe, unless it is open; closes the one that is open. */
 extern void stripe_scan_enter(StripeScan *scan, int stripe);
+extern void stripe_scan_leave(StripeScan *scan);
 
 /*
  * Goes to a row of a stripe, whose columns are loaded then; false if the scan

@@ -19,6 +19,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
+#include "columnar/row_sort.h"
 #include "columnar/stripe_scan.h"
 #include "columnar/stripe_writer.h"
 #include "columnar/table_build.h"
@@ -65,6 +66,34 @@ copy_unsorted(Relation old_table, Relation new_table, CommandId cid, BulkInsertS
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
+	return rows;
+}
+
+/* The same in the order of an option. */
+static double
+copy_in_order(Relation old_table, Relation new_table, RowSort *sort, CommandId cid, BulkInsertState bulk)
+{
+	TupleTableSlot *slot = table_slot_create(old_table, NULL);
+	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL, 0);
+	ItemPointerData ctid;
+	TupleTableSlot *row;
+	double		rows = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		row_sort_put(sort, slot, &slot->tts_tid);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	row_sort_perform(sort);
+	while ((row = row_sort_next(sort, &ctid)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		table_tuple_insert(new_table, row, cid, TABLE_INSERT_SKIP_FSM, bulk);
+		rows++;
+	}
+	row_sort_end(sort);
 	return rows;
 }
 
@@ -120,6 +149,7 @@ columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relat
 {
 	CommandId	cid = GetCurrentCommandId(true);
 	BulkInsertState bulk = GetBulkInsertState();
+	RowSort    *sort;
 	StripeStore store;
 
 	if (old_index != NULL && old_index->rd_rel->relam != BTREE_AM_OID)
@@ -131,8 +161,12 @@ columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relat
 				 errhint("Use an index of access method btree.")));
 	*tups_vacuumed = 0;
 	*tups_recently_dead = 0;
-	*num_tuples = old_index != NULL ? copy_sorted(old_table, new_table, old_index, cid, bulk) :
-		copy_unsorted(old_table, new_table, cid, bulk);
+	if (old_index != NULL)
+		*num_tuples = copy_sorted(old_table, new_table, old_index, cid, bulk);
+	else if ((sort = row_sort_begin(old_table)) != NULL)
+		*num_tuples = copy_in_order(old_table, new_table, sort, cid, bulk);
+	else
+		*num_tuples = copy_unsorted(old_table, new_table, cid, bulk);
 	FreeBulkInsertState(bulk);
 	stripe_writer_flush(new_table);
 	if (stripe_store_open(&store, new_table, RowExclusiveLock))

@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "columnar/columnar.h"
 #include "columnar/options.h"
@@ -237,6 +238,28 @@ columnar_options_take(PlannedStmt **pstmt)
 	}
 }
 
+/* Errors if rows are to be sorted by a column that the table doesn't have. */
+static void
+check_sort_columns(Relation table, List *options)
+{
+	foreach_node(DefElem, option, options)
+	{
+		List	   *names = NIL;
+
+		if (strcmp(option->defname, "columnar.sort_by") != 0 ||
+			!SplitIdentifierString(pstrdup(defGetString(option)), ',', &names))
+			continue;
+		foreach_ptr(char, name, names)
+		{
+			if (get_attnum(RelationGetRelid(table), name) <= 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_UNDEFINED_COLUMN),
+						 errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+								RelationGetRelationName(table))));
+		}
+	}
+}
+
 void
 columnar_options_apply(OptionChange *change)
 {
@@ -259,6 +282,8 @@ columnar_options_apply(OptionChange *change)
 				 errmsg("table \"%s\" is not a columnar table", RelationGetRelationName(table)),
 				 errhint(table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 						 "Set the options of its partitions." : "Create the table with USING columnar.")));
+	if (columnar)
+		check_sort_columns(table, change->set);
 	relation_close(table, NoLock);
 	if (!columnar)
 		return;

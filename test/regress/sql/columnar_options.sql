@@ -57,6 +57,37 @@ SELECT stripe_num, attr_num, chunk_group_num, minimum_value, maximum_value, valu
 	FROM columnar.chunk WHERE relation = 'v'::regclass ORDER BY 1, 2, 3;
 SELECT count(*) FROM columnar.storage s JOIN pg_class c ON c.reltoastrelid = s.storage_id WHERE relation = 'v'::regclass;
 
+-- rows are sorted by compaction and VACUUM FULL
+CREATE TABLE sorted (a int, b text, gone int, "C c" int) USING columnar WITH (columnar.chunk_group_row_limit = 1000, columnar.sort_by = '"C c", b');
+ALTER TABLE sorted DROP COLUMN gone;
+CREATE INDEX ON sorted (a);
+SET columnar.row_wise_limit = 0;
+INSERT INTO sorted SELECT i, 'b' || i % 10, CASE WHEN i % 500 > 0 THEN i * 7 % 100 END FROM generate_series(1, 5000) i;
+RESET columnar.row_wise_limit;
+INSERT INTO sorted VALUES (-1, 'b', 50), (-2, 'a', 50);
+CREATE VIEW bounds AS SELECT stripe_num, chunk_group_num, minimum_value, maximum_value FROM columnar.chunk
+	WHERE relation = 'sorted'::regclass AND attr_num = 4;
+SELECT count(*), sum(a), sum("C c") FROM sorted;
+SELECT chunk_group_num, minimum_value, maximum_value FROM bounds ORDER BY stripe_num, 1;
+SELECT columnar.compact('sorted');
+SELECT chunk_group_num, minimum_value, maximum_value FROM bounds ORDER BY stripe_num, 1;
+SELECT columnar.compact('sorted');
+SELECT count(*), sum(a), sum("C c") FROM sorted;
+SELECT a, b FROM sorted WHERE a IN (-1, -2, 77, 500) ORDER BY a;
+SELECT string_agg(a::text, ' ') FROM (SELECT a FROM sorted WHERE "C c" = 50 LIMIT 3) x;
+SET columnar.row_wise_limit = 0;
+INSERT INTO sorted SELECT i, 'b', i FROM generate_series(1, 2000) i;
+RESET columnar.row_wise_limit;
+VACUUM FULL sorted;
+SELECT chunk_group_num, minimum_value, maximum_value FROM bounds ORDER BY stripe_num, 1;
+ALTER TABLE sorted SET (columnar.sort_by = 'a, nothing');
+ALTER TABLE sorted SET (columnar.sort_by = '');
+ALTER TABLE sorted RENAME "C c" TO c;
+VACUUM FULL sorted;
+ALTER TABLE sorted RESET (columnar.sort_by);
+SELECT columnar.compact('sorted');
+DROP TABLE sorted CASCADE;
+
 -- CLUSTER sorts all rows, of stripes and others, and keeps what the bounds can tell
 CREATE TABLE c (a int, b int, big text) USING columnar
 	WITH (columnar.stripe_row_limit = 2000, columnar.chunk_group_row_limit = 1000);
