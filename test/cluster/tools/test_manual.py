@@ -194,7 +194,8 @@ def test_names_exist(cluster):
     existing = {kind: set(node.sql(query).split()) for kind, query in EXISTS.items()}
     existing["setting"] -= {"citus." + name for name in re.findall(r"S\((\w+),", INERT)}
     known = set().union(*existing.values()) | set(node.sql("SELECT nspname FROM pg_namespace").split())
-    known |= set(exporter.metrics())
+    known |= set(exporter.metrics()) | set(node.sql("SELECT 'columnar.' || proname FROM pg_proc WHERE pronamespace = 'columnar'::regnamespace").split())
+    known |= {"columnar.sort_by"}   # an option of tables, and no setting
     known |= {"citus_upgrade"}   # a schema that is there during pg_upgrade
     known |= set(node.sql("SELECT relnamespace::regnamespace || '.' || relname FROM pg_class").split())
     unknown = {}
