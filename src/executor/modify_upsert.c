@@ -174,7 +174,7 @@ attempt_insert(void *arg)
 	attempt->results = insert_waiting_rows(state, attempt->slots);
 	inserted = attempt->results != NIL && was_inserted(linitial(attempt->results), attempt->slots);
 	if (attempt->conflicts)
-		return attempt->results != NIL && !inserted;
+		return !inserted && (attempt->results != NIL || !state->plan.do_update);
 	if (inserted)
 	{
 		Relation	rel = table_open(state->plan.relid, NoLock);
@@ -226,10 +226,7 @@ find_key(DistModifyState *state, TupleTableSlot *proposed, int *shard)
 	return found;
 }
 
-/*
- * The same for one row whose conflicts are with rows of all shards.  NIL if
- * it isn't inserted and nothing is to be done.
- */
+/* The same for one row whose conflicts are with rows of all shards. */
 static List *
 insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
 {
@@ -251,8 +248,6 @@ insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
 
 		CHECK_FOR_INTERRUPTS();
 		attempt.conflicts = asks && find_key(state, proposed, &shard);
-		if (attempt.conflicts && !state->plan.do_update)
-			return NIL;
 		wait_for_shard(state, change, shard, slots->change);
 		if (subtransaction_run(attempt_insert, &attempt, &error))
 			return attempt.results;
@@ -387,7 +382,6 @@ apply_upserts(DistModifyState *state)
 	slots.excluded = palloc0(sizeof(Datum) * natts);
 	slots.excluded_nulls = palloc0(sizeof(bool) * natts);
 
-	slots.row = NULL;
 	results = state->plan.arbiters != NIL ? insert_waiting_row(state, &slots) : insert_waiting_rows(state, &slots);
 	modify_end_changes(state, &state->pending.upserts);
 	MemoryContextSwitchTo(row_context);
@@ -397,8 +391,7 @@ apply_upserts(DistModifyState *state)
 		MemoryContextReset(row_context);
 	}
 	ExecDropSingleTupleTableSlot(slots.change);
-	if (slots.row != NULL)
-		ExecDropSingleTupleTableSlot(slots.row);
+	ExecDropSingleTupleTableSlot(slots.row);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	state->resolving = false;
