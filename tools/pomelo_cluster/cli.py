@@ -134,7 +134,7 @@ def cmd_destroy(args):
 
 
 def cmd_status(args):
-    """Prints each node's state; the exit status is 3 unless all are running."""
+    """Prints each node's state, and what citus_health() finds; the exit status is 3 unless all are running."""
     cluster = Cluster.load(args.name)
     running = True
     for node in cluster.nodes:
@@ -143,7 +143,19 @@ def cmd_status(args):
         state = f"running ({pid})" if pid else "down"
         print(f"{node.name:12} {state:18} {node.dsn}")
     print(f"{'data':12} {cluster.folder}")
+    asked = next((node for node in cluster.nodes if node.pid()), None)
+    if asked is not None and cluster.spec["kind"] != "plain":
+        print(_health(asked))
     return 0 if running else 3
+
+
+def _health(node):
+    """Findings about the cluster, as a running node has them; some clusters are older than the function."""
+    try:
+        return node.sql("SELECT coalesce(string_agg(format('%-12s %s:%s %s %s', severity, nodename, nodeport, subject, finding), E'\\n'), "
+                        "'healthy') FROM citus_health()")
+    except ClusterError as error:
+        return f"{'health':12} {error}"
 
 
 def cmd_list(args):

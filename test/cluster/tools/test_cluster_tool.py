@@ -54,6 +54,15 @@ def test_plain_server_life_cycle(port):
     assert "no cluster" in tool("status", status=1)
 
 
+def test_status_shows_health(port):
+    """Of the nodes that run, also if the coordinator doesn't."""
+    tool("up", "--workers", "1", "--base-port", str(port), "--set", "fsync=off")
+    assert "setting fsync is off" in tool("status")
+    tool("kill", "coordinator")
+    assert f"127.0.0.1:{port} node cannot be reached" in tool("status", status=3)
+    tool("destroy")
+
+
 def test_two_clusters_side_by_side(port):
     """Names and ports keep clusters apart; a taken port is named."""
     tool("up", "--plain", "--base-port", str(port), "--set", "fsync=off")
