@@ -261,6 +261,24 @@ row_mark_lock(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Co
 	return TM_Deleted;
 }
 
+bool
+row_mark_is_own_lock(StripeStore *store, const StripeInfo *stripe, uint32 row)
+{
+	HeapTupleData tuple;
+	MarkRecord	mark;
+	Buffer		buffer;
+	bool		own;
+
+	if (!find_mark(store, stripe, row, &mark, &tuple.t_self) || mark.kind != MARK_HEAD ||
+		!heap_fetch(store->toast, SnapshotAny, &tuple, &buffer, false))
+		return false;
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	own = (tuple.t_data->t_infomask & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) == 0 &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmax(tuple.t_data));
+	UnlockReleaseBuffer(buffer);
+	return own;
+}
+
 void
 row_mark_gone(StripeStore *store, const StripeInfo *stripe, uint32 row, ItemPointer head, ItemPointer next,
 			  CommandId cid)

@@ -55,6 +55,11 @@ extern TM_Result row_mark_lock(StripeStore *store, const StripeInfo *stripe, Ite
 							   TM_FailureData *failure);
 
 /*
+ * Whether this transaction alone has locked a row before, which isn't gone.
+ */
+extern bool row_mark_is_own_lock(StripeStore *store, const StripeInfo *stripe, uint32 row);
+
+/*
  * Marks a row that this transaction has locked exclusively as deleted, or as
  * updated to the one at next (NULL: deleted).
  */

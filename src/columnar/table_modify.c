@@ -274,6 +274,30 @@ columnar_tuple_delete(Relation table, ItemPointer ctid, DELETE_PARAMS)
 	return result;
 }
 
+/*
+ * Locks the new version of a row that was locked before, as the heap's update
+ * does: its xmax tells ON CONFLICT's updates from inserts.
+ */
+static void
+keep_row_lock(Relation table, TupleTableSlot *slot, CommandId cid)
+{
+	HeapTupleData tuple = {.t_self = slot->tts_tid};
+	TM_FailureData failure;
+	Buffer		buffer;
+	bool		copied;
+	HeapTuple	own;
+
+	if (heap_lock_tuple(table, &tuple, cid + 1, LockTupleExclusive, LockWaitBlock, false, &buffer, &failure) == TM_Ok)
+	{
+		own = ExecFetchSlotHeapTuple(slot, false, &copied);
+		own->t_data->t_infomask = tuple.t_data->t_infomask;
+		HeapTupleHeaderSetXmax(own->t_data, HeapTupleHeaderGetRawXmax(tuple.t_data));
+		if (copied)
+			heap_freetuple(own);
+	}
+	ReleaseBuffer(buffer);
+}
+
 static TM_Result
 columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, CommandId cid,
 					  UPDATE_OPTIONS_PARAM Snapshot snapshot, Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
@@ -281,6 +305,7 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 {
 	StripeRow	row;
 	TM_Result	result;
+	bool		locked;
 
 	if (!ctid_is_in_stripe(ctid))
 	{
@@ -294,12 +319,15 @@ columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, Co
 	*update_indexes = TU_None;
 	if (!open_unmoved_row(&row, table, ctid, failure))
 		return TM_Updated;
+	locked = row_mark_is_own_lock(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid));
 	result = lock_for_change(&row, cid, crosscheck, wait, failure);
 	if (result == TM_Ok)
 	{
 		if (columnar_is_published(table))
 			publish_delete(&row, cid);
 		GetHeapamTableAmRoutine()->tuple_insert(table, slot, cid, 0, NULL);
+		if (locked)
+			keep_row_lock(table, slot, cid);
 		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head, &slot->tts_tid, cid);
 		pgstat_count_heap_delete(table);
 		*update_indexes = TU_All;
