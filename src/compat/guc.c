@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "compat/foreach.h"
 #include "compat/guc.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -36,9 +37,46 @@ is_custom(const struct config_generic *entry)
 	return strchr(entry->name, '.') != NULL && pg_strncasecmp(entry->name, "citus.", 6) != 0;
 }
 
+#if PG_VERSION_NUM >= 160000
 /*
- * Entries may be replaced in place (a placeholder by the real setting), so on
- * version 15 the positions are remembered, not the entries.
+ * Whether settings have changed since the last call, or their defaults don't
+ * hold any more.  Compares what a parallel worker would get, which costs much
+ * less than a sorted list of all settings.
+ */
+static bool
+settings_have_changed(void)
+{
+	static char *known = NULL;
+	static Size known_size = 0;
+	static char *present = NULL;
+	static Size room = 0;
+	Size		size = EstimateGUCStateSpace();
+	char	   *last = known;
+
+	if (size > room)
+	{
+		known_size = 0;
+		room = 0;
+		known = known == NULL ? MemoryContextAlloc(TopMemoryContext, size * 2) : repalloc(known, size * 2);
+		present = present == NULL ? MemoryContextAlloc(TopMemoryContext, size * 2) : repalloc(present, size * 2);
+		room = size * 2;
+		last = known;
+	}
+	memset(present, 0, size);
+	SerializeGUCState(size, present);
+	if (size == known_size && memcmp(present, known, size) == 0)
+		return false;
+	known = present;
+	known_size = size;
+	present = last;
+	return true;
+}
+#endif
+
+/*
+ * Entries may be replaced in place (a placeholder by the real setting), so
+ * names or positions are remembered, not the entries.  What is in a library
+ * that was loaded since, and has its default, may be missing.
  */
 struct config_generic **
 guc_custom(int *count)
@@ -46,17 +84,37 @@ guc_custom(int *count)
 	static struct config_generic **custom = NULL;
 	static int	ncustom = 0;
 #if PG_VERSION_NUM >= 160000
-	int			n;
-	struct config_generic **all = get_guc_variables(&n);
+	static List *names = NIL;
 
-	if (custom != NULL)
-		pfree(custom);
-	custom = MemoryContextAlloc(TopMemoryContext, sizeof(*custom) * Max(n, 1));
+	if (settings_have_changed() || custom == NULL)
+	{
+		int			n;
+		struct config_generic **all;
+		MemoryContext old;
+
+		if (custom != NULL)
+			pfree(custom);
+		custom = NULL;
+		list_free_deep(names);
+		names = NIL;
+		all = get_guc_variables(&n);
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		for (int i = 0; i < n; i++)
+		{
+			if (is_custom(all[i]))
+				names = lappend(names, pstrdup(all[i]->name));
+		}
+		custom = palloc(sizeof(*custom) * Max(list_length(names), 1));
+		MemoryContextSwitchTo(old);
+		pfree(all);
+	}
 	ncustom = 0;
-	for (int i = 0; i < n; i++)
-		if (is_custom(all[i]))
-			custom[ncustom++] = all[i];
-	pfree(all);
+	foreach_ptr(char, name, names)
+	{
+		custom[ncustom] = guc_find(name);
+		if (custom[ncustom] != NULL)
+			ncustom++;
+	}
 #else
 	static int *positions = NULL;
 	static int	seen = -1;

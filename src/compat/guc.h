@@ -38,6 +38,8 @@ extern struct config_generic *guc_find(const char *name);
 /*
  * All settings with a dot in their name but our own (citus.*), in an array
  * that is valid until the next call.  Cheap when the list has not changed.
+ * Since version 16, settings with their defaults may be missing, of a library
+ * that was loaded since the last change of a setting.
  */
 extern struct config_generic **guc_custom(int *count);
 
