@@ -506,11 +506,11 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 		read_results(state, changes, &round, change_slot);
 	else
 		run_change_tasks(state, &round.spec);
-	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
-		check_untouched(state, changes, round.batches);
 	if (changes->has_ordinal && state->table->kind != DIST_REFERENCE &&
 		(state->plan.command == CMD_MERGE || state->plan.resolves))
 		check_policies(state, round.batches);
+	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
+		check_untouched(state, changes, round.batches);
 	count_round(state, changes, round.spec.tasks, round.batches);
 	return true;
 }

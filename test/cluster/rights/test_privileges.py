@@ -329,7 +329,7 @@ def test_policies_for_delete_alone(coordinator, table, roles, connect, cluster, 
 
 
 def test_policies_when_rows_move(coordinator, table, roles, connect, cluster):
-    """A row that moves is updated, as policies see it: neither deleted nor inserted."""
+    """A row that moves is updated, as policies see it: neither deleted nor inserted; else by ON CONFLICT and MERGE (README)."""
     coordinator.execute(f"""
         GRANT ALL ON {table} TO {roles[1]};
         ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
@@ -343,6 +343,11 @@ def test_policies_when_rows_move(coordinator, table, roles, connect, cluster):
     assert value(coordinator, f"SELECT count(*) FROM {table} WHERE id <= 100") == 100
     assert bob.execute(f"UPDATE {table} SET id = id + 1000").rowcount == 50
     assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
+    for statement in (f"INSERT INTO {table} VALUES (1001, '{roles[1]}') ON CONFLICT (id) DO UPDATE SET id = 5001",
+                      f"MERGE INTO {table} t USING (SELECT 1001 AS k) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET id = 5001"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege) as failure:
+            bob.execute(statement)
+        assert "moves to another shard" in failure.value.diag.message_detail
 
 
 def test_a_tag_to_lock(cluster, coordinator, table, roles, connect):
