@@ -16,7 +16,7 @@ BEGIN
 	SELECT string_agg(c.oid::regclass::text, ', ') INTO tables
 	FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
 	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend		-- those of extensions keep their rows; entries go with their index
-		WHERE classid = 'pg_catalog.pg_class'::regclass AND objid = c.oid AND deptype IN ('e', 'i'));
+		WHERE classid = 'pg_catalog.pg_class'::regclass AND objid = c.oid AND objsubid = 0 AND deptype IN ('e', 'i'));
 
 	DELETE FROM pg_catalog.pg_dist_cleanup WHERE object_type = 1;	-- shards' names, which may be others' here later
 	DELETE FROM pg_catalog.pg_dist_placement;
