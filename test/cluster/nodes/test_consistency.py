@@ -47,7 +47,7 @@ def test_reference_tables(made):
     with servers.connect(made.workers[0], options="-c citus.node_proof=superuser") as worker:
         worker.execute("/*citus:node*/ UPDATE r SET v = 'other'")       # as a task for this node
     assert problems(made) == []
-    assert problems(made, True) == [(made.workers[0].port, "r", "has other rows than on the first node")]
+    assert problems(made, True) == [(made.workers[0].port, "public.r", "has other rows than on the first node")]
 
 
 def test_rights(cluster, coordinator):
