@@ -1,4 +1,5 @@
 -- Values of domains within arrays and composite types that violate a constraint which is NOT VALID: they are read, compared and replaced.
+-- needs: rest
 -- distribute: t(id), n(id), copied(id), r reference
 CREATE DOMAIN small AS int;
 CREATE DOMAIN need AS text;
