@@ -96,6 +96,22 @@ exprs_are_known(CustomScan *scan)
 	return true;
 }
 
+/*
+ * Whether the scan is of a statement that a node of the plan runs with more
+ * parameters, and which chooses a snapshot when it starts.
+ */
+static bool
+is_of_inner_statement(CustomScan *scan, ParamListInfo params)
+{
+	foreach_ptr(Node, expr, scan->custom_exprs)
+	{
+		if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN &&
+			((Param *) expr)->paramid > (params == NULL ? 0 : params->numParams))
+			return true;
+	}
+	return false;
+}
+
 /* The shards that a scan reads, or, if that is not known yet, could read. */
 static Bitmapset *
 scan_shards(CustomScan *scan, const DistPlan *plan, const DistTable *table, ParamListInfo params)
@@ -123,7 +139,7 @@ add_groups(CustomScan *scan, PlanUse *use)
 
 	dist_plan_unpack(scan, &plan);
 	table = metadata_lookup(plan.relid);
-	if (table == NULL || IsolationUsesXactSnapshot())
+	if (table == NULL || IsolationUsesXactSnapshot() || is_of_inner_statement(scan, use->params))
 		return;
 	shards = scan_shards(scan, &plan, table, use->params);
 	use->nshards += bms_num_members(shards);

@@ -382,8 +382,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	PlannedStmt *plan = NULL;
 
 	replica_identity_check(query);
-	/* a look-up's second read is planned for one shard, whatever its value */
-	if (!tracks_rows && enable_router && plan_by_global_index != NULL)
+	if (!tracks_rows && plan_by_global_index != NULL)
 		plan = plan_by_global_index(query, query_string, cursor_options, params);
 	if (plan == NULL)
 	{

@@ -130,22 +130,26 @@ make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List 
 	return targetlist;
 }
 
-/* Replaces columns of a custom scan by what they stand for. */
+/* Replaces columns of custom scans, and of plans below, by what they are. */
 static Node *
-expand_columns(Node *node, List *columns)
+expand_columns(Node *node, Plan *plan)
 {
+	Var		   *var = (Var *) node;
+
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == INDEX_VAR)
-		return copyObject((Node *) list_nth_node(TargetEntry, columns, ((Var *) node)->varattno - 1)->expr);
-	return expression_tree_mutator(node, expand_columns, columns);
+	if (IsA(node, Var) && var->varno == INDEX_VAR && IsA(plan, CustomScan))
+		return copyObject((Node *) list_nth_node(TargetEntry, ((CustomScan *) plan)->custom_scan_tlist, var->varattno - 1)->expr);
+	if (IsA(node, Var) && var->varno == OUTER_VAR && outerPlan(plan) != NULL)
+		return expand_columns((Node *) list_nth_node(TargetEntry, outerPlan(plan)->targetlist, var->varattno - 1)->expr,
+							  outerPlan(plan));
+	return expression_tree_mutator(node, expand_columns, plan);
 }
 
 CustomScan *
 make_scan_like(const Plan *plan)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *columns = IsA(plan, CustomScan) ? ((const CustomScan *) plan)->custom_scan_tlist : NIL;
 
 	foreach_ptr(TargetEntry, entry, plan->targetlist)
 	{
@@ -153,7 +157,7 @@ make_scan_like(const Plan *plan)
 		TargetEntry *copy = flatCopyTargetEntry(entry);
 		TargetEntry *column = flatCopyTargetEntry(entry);
 
-		column->expr = (Expr *) expand_columns((Node *) entry->expr, columns);
+		column->expr = (Expr *) expand_columns((Node *) entry->expr, unconstify(Plan *, plan));
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, column);
 		copy->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
 		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist, copy);

@@ -19,7 +19,13 @@ INSERT INTO t SELECT i % 7, i, 'e' || i, CASE WHEN i % 5 = 0 THEN timestamp '202
 INSERT INTO o SELECT i % 7, i, i, i * 1.5 FROM generate_series(1, 60) i;
 INSERT INTO u SELECT 'c' || i % 6, i, date '2020-01-01' + i % 3, 'c' || i FROM generate_series(1, 30) i;
 
+CREATE FUNCTION marked(text) RETURNS text STABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 || ''!''; END';
 -- setup ends
+SELECT marked(name) FROM t WHERE id = 3;
+SELECT name FROM t WHERE email = 'e4' AND marked(name) <> '';
+SELECT DISTINCT ON (name) name, marked(name) FROM t WHERE id = 4;
+SELECT t.*, t.ctid IS NOT NULL FROM t WHERE id = 4;
+SELECT marked(name) FROM t WHERE id = 999;
 SELECT * FROM t WHERE id = 3;
 SELECT tenant, name FROM t WHERE email = 'e4';
 SELECT tenant FROM t WHERE lower(name) = 'name7' AND gone IS NULL;
