@@ -55,7 +55,7 @@ WITH RECURSIVE c AS (SELECT id, name, ARRAY[id] AS p FROM cats WHERE parent IS N
 -- keyset pagination
 SELECT id, customer, created FROM orders WHERE (customer, id) > (5, 28) ORDER BY customer, id LIMIT 10;
 SELECT id, customer FROM orders WHERE customer < 10 OR (customer = 10 AND id < 60) ORDER BY customer DESC, id DESC FETCH FIRST 7 ROWS ONLY;
-SELECT * FROM (SELECT customer, count(*) FROM orders GROUP BY customer ORDER BY count(*) DESC FETCH FIRST 4 ROWS WITH TIES) r;
+SELECT * FROM (SELECT customer, count(*) FROM orders GROUP BY customer ORDER BY count(*) DESC FETCH FIRST 4 ROWS WITH TIES) r ORDER BY count DESC, customer;
 SELECT * FROM orders ORDER BY (meta -> 'a' ->> 'b')::int, id OFFSET 20 LIMIT 5;
 SELECT id, count(*) OVER () AS total FROM orders WHERE status = 'paid' ORDER BY id LIMIT 5 OFFSET 5;
 -- upserts
