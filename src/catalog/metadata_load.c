@@ -19,6 +19,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
@@ -31,6 +32,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata_load.h"
 #include "catalog/relations.h"
 #include "lib/index_columns.h"
@@ -415,6 +417,24 @@ load_global_index(DistTable *table, Oid index)
 {
 	table->global_columns = bms_union(table->global_columns, index_columns(index));
 	table->global_columns = bms_add_member(table->global_columns, table->dist_attno);
+	table->triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
+	table->row_triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
+}
+
+/* Commands on rows of a table whose partitions have global indexes. */
+static void
+load_partitioned_indexes(DistTable *table)
+{
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
+	{
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(row->tuple);
+		bool		global = form->indisunique && !form->indisexclusion;
+
+		for (int i = 0; i < form->indnkeyatts; i++)
+			global = global && form->indkey.values[i] != table->dist_attno;
+		if (global)
+			load_global_index(table, form->indexrelid);
+	}
 }
 
 /*
@@ -439,11 +459,7 @@ load_triggers(DistTable *table)
 		if (form->tgenabled == TRIGGER_DISABLED)
 			continue;
 		if (trigger_is_of_global_index(form->tgisinternal, NameStr(form->tgname)))
-		{
 			load_global_index(table, form->tgconstrindid);
-			table->triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
-			table->row_triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
-		}
 		if (form->tgisinternal)
 			continue;
 		commands |= TRIGGER_FOR_INSERT(form->tgtype) ? COMMAND_BIT(CMD_INSERT) : 0;
@@ -491,6 +507,8 @@ metadata_load(Oid relid, DistTable *table)
 			check_bounds(table);
 		distributed = table->kind != DIST_HASH || table->dist_attno == 0 || load_hash_function(table);
 		load_triggers(table);
+		if (table->dist_attno != 0 && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			load_partitioned_indexes(table);
 	}
 
 	UnregisterSnapshot(reader.snapshot);

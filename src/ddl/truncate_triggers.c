@@ -20,6 +20,7 @@
 #include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
@@ -36,8 +37,12 @@ truncated_tables(List *relations, bool cascade)
 	List	   *more;
 
 	foreach_node(RangeVar, relation, relations)
-		relids = list_append_unique_oid(relids, RangeVarGetRelid(relation, NoLock, true));
-	relids = list_delete_oid(relids, InvalidOid);
+	{
+		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+
+		if (OidIsValid(relid))
+			relids = list_concat_unique_oid(relids, find_all_inheritors(relid, NoLock, NULL));
+	}
 	while (cascade && (more = heap_truncate_find_FKs(relids)) != NIL)
 		relids = list_concat_unique_oid(relids, more);
 	return relids;

@@ -372,6 +372,8 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 void
 triggers_write_entries(TriggerRun *run)
 {
+	if (run->partitions != NULL)
+		partition_write_entries(run->partitions);
 	if (run->indexes == NULL)
 		return;
 	call_index_triggers(run, &run->deleted, TRIGGER_EVENT_DELETE, TRIGGER_TYPE_DELETE);

@@ -36,11 +36,7 @@ extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, in
 extern void triggers_before_statement(TriggerRun *run);
 extern void triggers_after_statement(TriggerRun *run);
 
-/*
- * Writes the entries of the rows so far in global indexes.  And: rows that are
- * inserted have theirs already.
- */
-extern void triggers_write_entries(TriggerRun *run);
+/* Rows that are inserted have their entries in global indexes already. */
 extern void triggers_has_entries(TriggerRun *run);
 
 /*

@@ -238,6 +238,7 @@ insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
 
 	modify_deform_row(state, slot_getattr(slots->change, CHANGE_NEW_ROW + 1, &isnull), proposed->tts_values,
 					  proposed->tts_isnull);
+	triggers_compute_columns(state->triggers, proposed->tts_values, proposed->tts_isnull);
 	ExecStoreVirtualTuple(proposed);
 	ExecMaterializeSlot(proposed);
 	for (int attempts = 0; attempts < MAX_ATTEMPTS; attempts++)

@@ -301,3 +301,10 @@ partition_after_delete(PartitionTriggers *partitions, HeapTuple old)
 
 	triggers_after_delete(partition->run, old_in_partition(partition, old));
 }
+
+void
+partition_write_entries(PartitionTriggers *partitions)
+{
+	foreach_ptr(TriggerPartition, partition, partitions->partitions)
+		triggers_write_entries(partition->run);
+}

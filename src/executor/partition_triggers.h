@@ -36,4 +36,7 @@ extern void partition_after_insert(PartitionTriggers *partitions, Datum *values,
 extern void partition_after_update(PartitionTriggers *partitions, HeapTuple old, Datum *values, bool *nulls);
 extern void partition_after_delete(PartitionTriggers *partitions, HeapTuple old);
 
+/* The same as triggers_write_entries for all partitions so far. */
+extern void partition_write_entries(PartitionTriggers *partitions);
+
 #endif							/* CITUS_EXECUTOR_PARTITION_TRIGGERS_H */

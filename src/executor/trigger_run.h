@@ -46,4 +46,7 @@ extern void triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls);
 extern void triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
 extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
 
+/* Writes the entries of the rows so far in global indexes. */
+extern void triggers_write_entries(TriggerRun *run);
+
 #endif							/* CITUS_EXECUTOR_TRIGGER_RUN_H */

@@ -24,6 +24,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
 #include "commands/trigger.h"
@@ -128,24 +129,16 @@ index_has_column(Relation index, AttrNumber dist_attno)
 
 /* Why a unique index can't be global, or NULL. */
 static const char *
-shape_refusal(Relation rel, Relation index)
+shape_refusal(Relation index)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
 	Form_pg_index form = index->rd_index;
-	Bitmapset  *columns = index_columns(RelationGetRelid(index));
-	int			column = -1;
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relispartition)
-		return "The table is partitioned, or a partition.";
 	if (form->indisexclusion)
 		return "It is an exclusion constraint.";
 	if (!form->indimmediate)
 		return "The constraint is deferrable.";
 	if (form->indnullsnotdistinct)
 		return "The index treats nulls as equal.";
-	while ((column = bms_next_member(columns, column)) >= 0)
-		if (TupleDescAttr(desc, column - 1)->attgenerated != '\0')
-			return "One of its columns is generated.";
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
@@ -160,7 +153,7 @@ shape_refusal(Relation rel, Relation index)
 void
 global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 {
-	const char *detail = shape_refusal(rel, index);
+	const char *detail = shape_refusal(index);
 
 	if (global_indexes == GLOBAL_INDEXES_REFUSE && !node_session() &&
 		!OidIsValid(global_index_entries(RelationGetRelid(index))))
@@ -322,17 +315,13 @@ create_global_index(Relation rel, Relation index)
 	entries_fill(rel, index, entries);
 }
 
-void
-global_indexes_create(Oid relid)
+/* The same as global_indexes_create for one table with rows of its own. */
+static void
+create_indexes_of(Oid relid)
 {
-	const DistTable *table = metadata_lookup(relid);
-	Relation	rel;
-	AttrNumber	dist_attno;
+	AttrNumber	dist_attno = metadata_require(relid)->dist_attno;
+	Relation	rel = table_open(relid, NoLock);
 
-	if (table == NULL || table->dist_attno == 0)
-		return;
-	dist_attno = table->dist_attno;
-	rel = table_open(relid, NoLock);
 	foreach_oid(indexid, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
@@ -343,6 +332,18 @@ global_indexes_create(Oid relid)
 		index_close(index, AccessShareLock);
 	}
 	table_close(rel, NoLock);
+}
+
+void
+global_indexes_create(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table == NULL || table->dist_attno == 0)
+		return;
+	foreach_oid(member, find_all_inheritors(relid, NoLock, NULL))
+		if (get_rel_relkind(member) == RELKIND_RELATION)
+			create_indexes_of(member);
 }
 
 List *

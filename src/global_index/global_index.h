@@ -47,8 +47,8 @@ extern bool global_index_makes_entries(void);
 
 /*
  * On the initiator of DDL, at its end: makes the indexes of a distributed
- * table global that have to be and aren't, on all nodes, with their entries.
- * Errors with 23505 if rows have equal keys.
+ * table and its partitions global that have to be and aren't, on all nodes,
+ * with their entries.  Errors with 23505 if rows have equal keys.
  */
 extern void global_indexes_create(Oid relid);
 

@@ -20,6 +20,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "commands/defrem.h"
 #include "commands/trigger.h"
@@ -520,27 +521,21 @@ lock_for_repair(Relation rel, Oid entries)
 												 relation_qualified_name(RelationGetRelid(rel)))});
 }
 
-/* citus_check_global_index(index regclass, repair boolean) */
-Datum
-citus_check_global_index(PG_FUNCTION_ARGS)
+/*
+ * Compares an index with its entries; how many have no match.  repair: makes
+ * these entries again.
+ */
+static int64
+check_index(Oid indexid, bool repair)
 {
-	Oid			indexid = PG_GETARG_OID(0);
-	bool		repair = PG_GETARG_BOOL(1);
-	Oid			entries = get_rel_relkind(indexid) == RELKIND_INDEX ? global_index_entries(indexid) : InvalidOid;
-	Relation	index;
-	Relation	rel;
+	Relation	index = index_open(indexid, AccessShareLock);
+	Relation	rel = relation_open(index->rd_index->indrelid, AccessShareLock);
+	Oid			entries = global_index_entries(indexid);
 	char	   *rows;
 	char	   *sql;
 	RunAs		caller;
 	int64		count;
 
-	if (!OidIsValid(entries))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation \"%s\" is not a global index",
-						get_rel_name(indexid) != NULL ? get_rel_name(indexid) : psprintf("%u", indexid))));
-	index = index_open(indexid, AccessShareLock);
-	rel = relation_open(index->rd_index->indrelid, AccessShareLock);
 	if (!object_ownercheck(RelationRelationId, RelationGetRelid(rel), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, RelationGetRelationName(index));
 	if (repair)
@@ -559,5 +554,29 @@ citus_check_global_index(PG_FUNCTION_ARGS)
 	}
 	relation_close(rel, AccessShareLock);
 	index_close(index, AccessShareLock);
+	return count;
+}
+
+/* citus_check_global_index(index regclass, repair boolean) */
+Datum
+citus_check_global_index(PG_FUNCTION_ARGS)
+{
+	Oid			root = PG_GETARG_OID(0);
+	bool		known = false;
+	int64		count = 0;
+
+	if (get_rel_relkind(root) == RELKIND_INDEX || get_rel_relkind(root) == RELKIND_PARTITIONED_INDEX)
+		foreach_oid(indexid, find_all_inheritors(root, AccessShareLock, NULL))
+		{
+			if (!OidIsValid(global_index_entries(indexid)))
+				continue;
+			known = true;
+			count += check_index(indexid, PG_GETARG_BOOL(1));
+		}
+	if (!known)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation \"%s\" is not a global index",
+						get_rel_name(root) != NULL ? get_rel_name(root) : psprintf("%u", root))));
 	PG_RETURN_INT64(count);
 }

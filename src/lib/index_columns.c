@@ -12,6 +12,7 @@
 #include "catalog/pg_index.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "lib/index_columns.h"
@@ -34,6 +35,26 @@ add_used(Bitmapset *columns, HeapTuple tuple, AttrNumber attno)
 	return columns;
 }
 
+/* Adds the columns that generated ones among the columns are computed from. */
+static Bitmapset *
+add_generating(Bitmapset *columns, Oid relid)
+{
+	Relation	rel = RelationIdGetRelation(relid);
+	TupleConstr *constr = RelationIsValid(rel) ? RelationGetDescr(rel)->constr : NULL;
+	Bitmapset  *used = NULL;
+	int			i = -1;
+
+	for (int k = 0; constr != NULL && k < constr->num_defval; k++)
+		if (bms_is_member(constr->defval[k].adnum, columns) &&
+			TupleDescAttr(RelationGetDescr(rel), constr->defval[k].adnum - 1)->attgenerated != '\0')
+			pull_varattnos(stringToNode(constr->defval[k].adbin), 1, &used);
+	while ((i = bms_next_member(used, i)) >= 0)
+		columns = bms_add_member(columns, i + FirstLowInvalidHeapAttributeNumber);
+	if (RelationIsValid(rel))
+		RelationClose(rel);
+	return columns;
+}
+
 Bitmapset *
 index_columns(Oid index)
 {
@@ -49,6 +70,7 @@ index_columns(Oid index)
 			columns = bms_add_member(columns, form->indkey.values[i]);
 	columns = add_used(columns, tuple, Anum_pg_index_indexprs);
 	columns = add_used(columns, tuple, Anum_pg_index_indpred);
+	columns = add_generating(columns, form->indrelid);
 	ReleaseSysCache(tuple);
 	return columns;
 }

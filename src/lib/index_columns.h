@@ -14,7 +14,8 @@
 
 /*
  * The attribute numbers of an index's key columns, and of those that its
- * expressions and its condition use; NULL if there is no such index.
+ * expressions, its condition and generated ones of them use; NULL if there is
+ * no such index.
  */
 extern Bitmapset *index_columns(Oid index);
 
