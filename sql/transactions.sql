@@ -34,6 +34,27 @@ COMMENT ON FUNCTION pg_catalog.citus_create_restore_point(text) IS
 	'creates a consistent restore point on all nodes';
 REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
 
+CREATE FUNCTION pg_catalog.citus_cluster_changes_block(timeout_ms integer DEFAULT 300000) RETURNS boolean
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.citus_cluster_changes_block(integer) IS
+	'holds off commits over several nodes, and changes of nodes, so that the disks of all servers can be copied: until citus_cluster_changes_unblock(), or for so long';
+REVOKE ALL ON FUNCTION pg_catalog.citus_cluster_changes_block(integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_cluster_changes_unblock() RETURNS boolean
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.citus_cluster_changes_unblock() IS
+	'ends what citus_cluster_changes_block() began; an error if it has not held on all nodes up to now';
+REVOKE ALL ON FUNCTION pg_catalog.citus_cluster_changes_unblock() FROM public;
+
+CREATE FUNCTION pg_catalog.citus_cluster_changes_block_status(OUT state text, OUT worker_pid integer,
+	OUT requestor_pid integer, OUT block_start_time timestamptz, OUT timeout_ms integer, OUT node_count integer,
+	OUT problem text)
+	RETURNS record LANGUAGE c STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.citus_cluster_changes_block_status() IS
+	'the block of changes that this node holds, or the last one';
+REVOKE ALL ON FUNCTION pg_catalog.citus_cluster_changes_block_status() FROM public;
+GRANT EXECUTE ON FUNCTION pg_catalog.citus_cluster_changes_block_status() TO pg_monitor;
+
 CREATE FUNCTION pg_catalog.citus_check_reference_table(table_name regclass,
 	OUT nodename text, OUT nodeport integer, OUT row_count bigint, OUT digest text, OUT equal boolean)
 	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog AS $$

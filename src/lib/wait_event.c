@@ -19,6 +19,7 @@ static const char *const wait_event_names[] = {
 	[WAIT_GATEWAY_ORDER] = "CitusGatewayOrder",
 	[WAIT_NODE_ANSWER] = "CitusNodeAnswer",
 	[WAIT_NODE_CONNECTION] = "CitusNodeConnection",
+	[WAIT_CHANGES_BLOCK] = "CitusChangesBlock",
 	[WAIT_COMMIT_STAMP] = "CitusCommitTimestamp",
 	[WAIT_LOCK_RETRY] = "CitusLockRetry",
 	[WAIT_NODE_USERS] = "CitusNodeUsers",

@@ -133,6 +133,16 @@ extern List *commit_record_groups(void);
 extern HTAB *commit_record_set(int32 groupid);
 extern void commit_record_delete(int32 groupid, List *gids);
 
+/*
+ * restore_point.c: blocks decisions of transactions over several nodes, and
+ * changes of nodes, on all nodes, until the end of this transaction and of the
+ * connections (List of RemoteConn *, to the other nodes) that it returns.
+ */
+extern List *restore_point_lock(void);
+
+/* changes_block.c */
+extern void changes_block_init(void);
+
 /* gid.c */
 #define GID_PREFIX "citus_"
 

@@ -37,11 +37,17 @@
 #include "compat/varlena.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
+#include "txn/private.h"
 
 SQL_FUNCTION(citus_create_restore_point);
 
 /* Milliseconds that a decision under way may take to end on one node. */
 #define LOCK_TIMEOUT 60000
+
+/* The transaction there may last, and be idle, as long as this one. */
+#define KEEP_IDLE \
+	"SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings " \
+	"WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
 
 /* Blocks decisions on a node until the end of the connection's transaction. */
 static RemoteConn *
@@ -51,19 +57,20 @@ lock_there(const ClusterNode *node)
 
 	(void) remote_plain_exec(conn, "BEGIN", ERROR);
 	(void) remote_plain_exec(conn, psprintf("SET LOCAL lock_timeout = %d", LOCK_TIMEOUT), ERROR);
+	(void) remote_plain_exec(conn, KEEP_IDLE, ERROR);
 	(void) remote_plain_exec(conn, "LOCK TABLE pg_catalog.pg_dist_transaction IN EXCLUSIVE MODE", ERROR);
 	return conn;
 }
 
-/* Locks all nodes; connections (List of RemoteConn *) to the others. */
-static List *
-lock_all(void)
+List *
+restore_point_lock(void)
 {
 	List	   *conns = NIL;
 	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
 	int32		here = metadata_local_group();
 	bool		locked_here = false;
 
+	node_lock_set();
 	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 	{
 		if (!locked_here && node->groupid > here)
@@ -101,8 +108,7 @@ citus_create_restore_point(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("value too long for restore point (maximum %d characters)", MAXFNAMELEN - 1)));
 
-	node_lock_set();
-	conns = lock_all();
+	conns = restore_point_lock();
 	DEBUG_POINT("restore-point-locked");
 	sql = psprintf("SELECT pg_catalog.pg_create_restore_point(%s)",
 				   quote_literal_cstr(text_to_cstring(name)));

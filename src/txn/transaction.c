@@ -491,6 +491,7 @@ txn_init(void)
 	snapshot_init();
 	serializable_init();
 	notify_init();
+	changes_block_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);

@@ -26,6 +26,9 @@ function	citus_cleanup_orphaned_resources	() -> procedure
 function	citus_coordinator_nodeid	() -> integer
 function	citus_copy_shard_placement	(shard_id bigint, source_node_id integer, target_node_id integer, transfer_mode citus.shard_transfer_mode DEFAULT 'auto'::citus.shard_transfer_mode) -> void
 function	citus_copy_shard_placement	(shard_id bigint, source_node_name text, source_node_port integer, target_node_name text, target_node_port integer, transfer_mode citus.shard_transfer_mode DEFAULT 'auto'::citus.shard_transfer_mode) -> void
+function	citus_cluster_changes_block	(timeout_ms integer DEFAULT 300000) -> boolean
+function	citus_cluster_changes_block_status	(OUT state text, OUT worker_pid integer, OUT requestor_pid integer, OUT block_start_time timestamp with time zone, OUT timeout_ms integer, OUT node_count integer, OUT problem text) -> record
+function	citus_cluster_changes_unblock	() -> boolean
 function	citus_create_restore_point	(name text) -> pg_lsn
 function	citus_disable_node	(nodename text, nodeport integer, synchronous boolean DEFAULT false, force boolean DEFAULT false) -> void
 function	citus_drain_node	(nodename text, nodeport integer, shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto'::citus.shard_transfer_mode, rebalance_strategy name DEFAULT NULL::name) -> void
@@ -342,9 +345,6 @@ setting	citus.writable_standby_coordinator	-
 -- What we leave out, and why.
 CREATE TEMP TABLE left_out (name text, reason text);
 COPY left_out FROM stdin;
-citus_cluster_changes_block	unreleased there; citus_create_restore_point() marks a point that all nodes can be restored to
-citus_cluster_changes_unblock	as above
-citus_cluster_changes_block_status	as above
 start_replication_origin_tracking	nodes call it on each other
 stop_replication_origin_tracking	nodes call it on each other
 split_copy_info	a type of functions that nodes call on each other
