@@ -61,6 +61,7 @@
 #include "resolve/default_action.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
+#include "table/key_names.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
@@ -921,6 +922,7 @@ alter_table_utility(UtilityCall *call)
 	utility_relay(call);
 	alter_shards(&alter);
 	name_indexes_of_partitions(alter.table->relid);
+	name_keys_of_partitions(alter.table->relid);
 	spread_missing_values(&alter);
 	fill_columns(&alter);
 	if (!call->relayed)

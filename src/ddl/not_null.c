@@ -14,38 +14,19 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "catalog/metadata.h"
 #include "compat/constraint.h"
 #include "ddl/not_null.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
+#include "table/key_names.h"
 #include "table/shards.h"
-
-/*
- * Renames a shard's constraint, and that one alone: by ALTER TABLE those of
- * partitions would have to have the same names.
- */
-static void
-rename_not_null(Oid constraint, const char *name)
-{
-	Relation	rel = table_open(ConstraintRelationId, RowExclusiveLock);
-	HeapTuple	tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	namestrcpy(&((Form_pg_constraint) GETSTRUCT(tuple))->conname, name);
-	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
-	table_close(rel, NoLock);
-}
 
 /* Names those of one shard. */
 static void
@@ -64,7 +45,7 @@ name_not_null_of_shard(const DistTable *table, const NotNull *wanted, const Shar
 		name = shard_constraint_name(table, wanted[i].name, shard->range);
 		if (strcmp(name, constraints[i].name) == 0)
 			continue;
-		rename_not_null(constraints[i].constraint, name);
+		constraint_rename(constraints[i].constraint, name);
 		renamed = true;
 	}
 	if (renamed)

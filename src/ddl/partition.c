@@ -31,6 +31,7 @@
 #include "resolve/utility.h"
 #include "sharding/hash.h"
 #include "table/definition.h"
+#include "table/key_names.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
@@ -129,6 +130,8 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 	run_on_local_shards(parent, for_shards, call->query);
 	if (!attach)
 		rename_checks_of_shards(partition, parent);
+	else
+		name_keys_of_partitions(partition->relid);
 	name_not_null_of_shards(partition->relid);
 }
 

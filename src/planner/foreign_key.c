@@ -90,6 +90,12 @@ check_foreign_key_query(Query *query)
 	if (query->commandType != CMD_SELECT || list_length(query->rtable) != 1)
 		return;
 	rte = linitial_node(RangeTblEntry, query->rtable);
+	if (rte->rtekind == RTE_SUBQUERY)
+	{
+		/* a key with PERIOD, which sums up the rows that it finds */
+		check_foreign_key_query(rte->subquery);
+		return;
+	}
 	table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
 	if (table == NULL || table->kind == DIST_REFERENCE)
 		return;

@@ -43,6 +43,7 @@
 #include "rebalance/move.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
+#include "table/key_names.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 
@@ -175,6 +176,7 @@ citus_internal_complete_shard_copies(PG_FUNCTION_ARGS)
 	tables = move_present_tables(PG_GETARG_INT32(0));
 	lock_arriving(fcinfo, tables);
 	for_each_shard(fcinfo, tables, shard_add_known_foreign_keys);
+	for_each_shard(fcinfo, tables, name_keys_of_shard);
 	PG_RETURN_VOID();
 }
 

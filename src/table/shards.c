@@ -38,6 +38,7 @@
 #include "remote/shard_names.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
+#include "table/key_names.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -214,6 +215,7 @@ create_local_shard_keys(Oid relid)
 	{
 		foreach_int(index, local_shard_indexes(table))
 			add_foreign_keys(table, index, commands);
+		name_keys_of_partitions(relid);
 	}
 	PG_CATCH();
 	{
@@ -256,6 +258,7 @@ create_local_shards(Oid relid)
 		}
 		CHECK_FOR_INTERRUPTS();
 		create_shard(table, shard->range, trees, commands);
+		name_keys_of_shard(table, shard);
 	}
 }
 

@@ -151,3 +151,41 @@ ALTER TABLE d_child ALTER m DROP DEFAULT, ALTER n SET DEFAULT 7, ALTER u SET DEF
 DELETE FROM numbers WHERE n = 7;
 DELETE FROM d_parent WHERE n = 18;
 SELECT * FROM d_child ORDER BY id;
+
+-- Keys that partitions have from their parents: by name on all at once, on one, and after they are detached.
+-- distribute: k_parts(id) with none
+CREATE TABLE k_parts (id int, n int, PRIMARY KEY (id, n)) PARTITION BY LIST (n);
+CREATE TABLE k_parts_1 PARTITION OF k_parts FOR VALUES IN (201);
+ALTER TABLE k_parts ADD CONSTRAINT k_fk FOREIGN KEY (n) REFERENCES numbers DEFERRABLE;
+CREATE TABLE k_parts_2 PARTITION OF k_parts FOR VALUES IN (202, 203) PARTITION BY LIST (n);
+CREATE TABLE k_parts_3 PARTITION OF k_parts_2 FOR VALUES IN (202);
+CREATE TABLE k_parts_4 (id int NOT NULL, n int NOT NULL, CONSTRAINT k_fk FOREIGN KEY (n) REFERENCES numbers DEFERRABLE);
+ALTER TABLE k_parts_2 ATTACH PARTITION k_parts_4 FOR VALUES IN (203);
+BEGIN;
+SET CONSTRAINTS k_fk DEFERRED;
+INSERT INTO k_parts VALUES (1, 201), (1, 202), (2, 202), (3, 203);
+INSERT INTO numbers VALUES (201), (202), (203);
+COMMIT;
+BEGIN;
+SET CONSTRAINTS k_fk DEFERRED;
+DELETE FROM numbers WHERE n = 202;
+-- both fail: 23503
+COMMIT;
+ROLLBACK;
+ALTER TABLE k_parts_3 RENAME CONSTRAINT k_fk TO k_fk_3;
+-- both fail: 42P16
+ALTER TABLE k_parts_3 DROP CONSTRAINT k_fk_3;
+ALTER TABLE k_parts DETACH PARTITION k_parts_1;
+ALTER TABLE k_parts_1 ALTER CONSTRAINT k_fk INITIALLY DEFERRED;
+ALTER TABLE k_parts_1 DROP CONSTRAINT k_fk;
+INSERT INTO k_parts_1 VALUES (1, 301);
+ALTER TABLE k_parts_2 DETACH PARTITION k_parts_3;
+ALTER TABLE k_parts_3 DROP CONSTRAINT k_fk_3;
+INSERT INTO k_parts_3 VALUES (1, 302);
+INSERT INTO k_parts VALUES (1, 203), (5, 203), (6, 203);
+-- both fail: 23503
+DELETE FROM numbers WHERE n = 203;
+ALTER TABLE k_parts_2 DETACH PARTITION k_parts_4;
+ALTER TABLE k_parts_4 DROP CONSTRAINT k_fk;
+DELETE FROM numbers WHERE n = 203;
+SELECT * FROM k_parts_4 ORDER BY 1;

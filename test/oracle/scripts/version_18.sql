@@ -125,3 +125,19 @@ INSERT INTO uniq VALUES (1, '[1,5)'), (1, '[5,9)');
 -- both fail: 23P01
 INSERT INTO uniq VALUES (1, '[4,6)');
 ALTER TABLE uniq DROP CONSTRAINT uniq_at;
+
+-- a key that a partition has from its parent is checked there
+CREATE TABLE chain (id int, n int, PRIMARY KEY (id, n)) PARTITION BY RANGE (n);
+-- distribute: chain(id)
+CREATE TABLE chain_1 PARTITION OF chain FOR VALUES FROM (0) TO (100);
+ALTER TABLE chain ADD CONSTRAINT chain_self FOREIGN KEY (id, n) REFERENCES chain NOT VALID;
+CREATE TABLE chain_2 PARTITION OF chain FOR VALUES FROM (100) TO (200);
+INSERT INTO chain SELECT g, g FROM generate_series(1, 150) g;
+ALTER TABLE chain_1 VALIDATE CONSTRAINT chain_self;
+ALTER TABLE chain VALIDATE CONSTRAINT chain_self;
+SELECT conrelid::regclass::text, conname, convalidated FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text ~ '^chain' ORDER BY 1, 2;
+-- a local table's rows can't be compared with periods in shards
+CREATE TABLE guests (room int, at int4range, FOREIGN KEY (room, PERIOD at) REFERENCES stays (room, PERIOD at));
+-- cluster fails: 55000
+INSERT INTO guests VALUES (1, '[2,4)');
+DROP TABLE guests;
