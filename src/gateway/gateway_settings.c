@@ -153,7 +153,7 @@ gateway_init(void)
 	database_release_init();
 	if (gateway_port != 0)
 	{
-		gateway_board_create();
+		gateway_area_create();
 		tls_init();
 		client_number_init();
 		supervisor_init();

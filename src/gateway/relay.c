@@ -36,7 +36,7 @@
 
 #define TICK_MS 100
 #define BACKLOG 1024
-#define ACCEPTS_PER_TURN 64
+#define ACCEPTS_PER_ITERATION 64
 
 static volatile sig_atomic_t stop_relay = false;
 static volatile sig_atomic_t load_again = false;
@@ -62,7 +62,7 @@ quit_now(SIGNAL_ARGS)
 static void
 accept_clients(Stream *stream)
 {
-	for (int i = 0; i < ACCEPTS_PER_TURN; i++)
+	for (int i = 0; i < ACCEPTS_PER_ITERATION; i++)
 	{
 		SockAddr	address = {.salen = sizeof(address.addr)};
 		int			fd = accept(stream->fd, (struct sockaddr *) &address.addr, &address.salen);
@@ -120,7 +120,7 @@ open_listeners(void)
 static void
 relay_begin(void)
 {
-	board_orders_take(gateway_start->number, client_obey);
+	client_orders_take(gateway_start->number, client_obey);
 	client_release_held();
 }
 
@@ -192,10 +192,10 @@ relay_main(const GatewayStart *start)
 	snprintf(title, sizeof(title), "process %d", start->number + 1);
 	set_ps_display(title);
 	gateway_start = start;
-	gateway_stats = &gateway_board->processes[start->number];
+	gateway_stats = &gateway_area->processes[start->number];
 	memset(gateway_stats, 0, sizeof(*gateway_stats));
-	board_sessions_clear(start->number);
-	board_clients_clear(start->number);
+	session_entries_clear(start->number);
+	client_entries_clear(start->number);
 	gateway_stats->pid = getpid();
 	PG_exception_stack = NULL;
 	error_context_stack = NULL;

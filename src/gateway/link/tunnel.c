@@ -50,7 +50,7 @@
 /* How long the last messages may take to be read, in microseconds. */
 #define LINGER_TIME INT64CONST(30000000)
 
-#define ACCEPTS_PER_TURN 64
+#define ACCEPTS_PER_ITERATION 64
 
 typedef struct Tunnel Tunnel;
 
@@ -355,7 +355,7 @@ enter_tunnel(Tunnel *tunnel)
 static void
 accept_sessions(Stream *stream)
 {
-	for (int i = 0; i < ACCEPTS_PER_TURN; i++)
+	for (int i = 0; i < ACCEPTS_PER_ITERATION; i++)
 	{
 		int			fd = accept(stream->fd, NULL, NULL);
 		uid_t		user;

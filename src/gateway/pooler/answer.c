@@ -120,7 +120,7 @@ expect_settle(Backend *backend)
 		{
 			if (backend->client != NULL && !backend->client->deaf)
 				message_put_empty(&backend->client->stream, expect->kind == EXPECT_PARSE ? PqMsg_ParseComplete : PqMsg_CloseComplete);
-			backend->turns.bytes++;
+			backend->queue.bytes++;
 			pop_expect(backend);
 		}
 		else
@@ -411,7 +411,7 @@ parameter_reported(Backend *backend, const Message *status)
 	else if (backend->state == BACKEND_LENT && backend->client != NULL)
 	{
 		if (value != NULL && strcmp(name, "application_name") == 0)
-			board_client_rename(backend->client->board, value);
+			client_entry_rename(backend->client->entry, value);
 		tell_client(backend->client, status->type, status->payload, status->len);
 	}
 }
@@ -430,7 +430,7 @@ notification_arrived(Backend *backend, const Message *notification)
 	if (notification->len >= sizeof(number) && memcmp(payload, &backend->pid, sizeof(number)) != 0)
 	{
 		memcpy(&number, payload, sizeof(number));
-		number = (uint32) board_number_of_last_client((int) pg_ntoh32(number));
+		number = (uint32) client_number_of_last((int) pg_ntoh32(number));
 	}
 	number = pg_hton32(number);
 	if (notification->len >= sizeof(number) && number != 0)
@@ -567,12 +567,12 @@ whole_answer(Backend *backend, const Message *message)
 		case PqMsg_NoticeResponse:
 			if (client != NULL)
 				tell_report(client, expect_head(backend), message);
-			backend->turns.bytes++;
+			backend->queue.bytes++;
 			break;
 		case PqMsg_NotificationResponse:
 			if (client != NULL)
 				notification_arrived(backend, message);
-			backend->turns.bytes++;
+			backend->queue.bytes++;
 			break;
 		default:
 			ereport(ERROR,
@@ -725,7 +725,7 @@ begin_answer(Backend *backend, const Message *message, const Expect *expect)
 	backend->answers.pass_on = backend->answers.pass_on && !backend->client->deaf;
 	if (backend->answers.pass_on)
 	{
-		backend->turns.bytes += MESSAGE_HEAD + message->len;
+		backend->queue.bytes += MESSAGE_HEAD + message->len;
 		stream_put(&backend->client->stream, message->payload - MESSAGE_HEAD, MESSAGE_HEAD);
 	}
 	stream_skip(&backend->stream, MESSAGE_HEAD);
@@ -774,12 +774,12 @@ answer_arrived(Backend *backend)
 	while (backend->state != BACKEND_CLOSED)
 	{
 		if (backend->client != NULL && stream_is_full(&backend->client->stream) &&
-			(backend->turns.nline == 0 || queue_length(&backend->client->stream.out) > SHARED_HIGH_WATER))
+			(backend->queue.nbehind == 0 || queue_length(&backend->client->stream.out) > SHARED_HIGH_WATER))
 		{
 			stream_pause(&backend->stream, true);
 			return;
 		}
-		if (!pass_answer(backend) || !turn_may_answer(backend) || !take_answer(backend))
+		if (!pass_answer(backend) || !session_queue_may_answer(backend) || !take_answer(backend))
 			return;
 	}
 }

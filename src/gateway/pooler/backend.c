@@ -158,11 +158,11 @@ backend_close(Backend *backend)
 	backend_change_state(backend, BACKEND_CLOSED);
 	if (backend->client != NULL)
 		session_detach(backend->client);
-	for (int i = 0; i < backend->turns.nline; i++)
-		if (backend->turns.line[i] != NULL)
-			session_detach(backend->turns.line[i]);
+	for (int i = 0; i < backend->queue.nbehind; i++)
+		if (backend->queue.behind[i] != NULL)
+			session_detach(backend->queue.behind[i]);
 	cancel_forget(backend);
-	board_session_drop(backend->board);
+	session_entry_drop(backend->entry);
 	backend_question_answered(backend, NULL);
 	expect_free(backend);
 	if (backend->statements.bound != NULL)
@@ -180,8 +180,8 @@ void
 backend_lose(Backend *backend, const ErrorData *error)
 {
 	Client	   *client = backend->client;
-	Client	   *line[MAX_LINE];
-	int			nline = backend->turns.nline;
+	Client	   *behind[MAX_QUEUED];
+	int			nbehind = backend->queue.nbehind;
 	Pool	   *pool = backend->pool;
 	bool		opening = backend->state == BACKEND_CONNECTING || backend->state == BACKEND_LOGIN;
 	const Expect *head = expect_head(backend);
@@ -192,22 +192,22 @@ backend_lose(Backend *backend, const ErrorData *error)
 				(errcode(error->sqlerrcode),
 				 errmsg("the gateway closes a session (PID %d): %s", (int) pg_ntoh32(backend->pid), error->message),
 				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
-	memcpy(line, backend->turns.line, sizeof(line));
+	memcpy(behind, backend->queue.behind, sizeof(behind));
 	backend_close(backend);
 	if (client != NULL && told)
 		client_close(client);
 	else if (client != NULL)
 		client_fail(client, error);
-	for (int i = 0; i < nline; i++)
+	for (int i = 0; i < nbehind; i++)
 	{
-		if (line[i] == NULL)
+		if (behind[i] == NULL)
 			continue;
 
 		/* a session that ends has not started the following statements */
 		if (backend->answers.dying)
-			turn_again(line[i]);
+			session_queue_again(behind[i]);
 		else
-			client_fail(line[i], error);
+			client_fail(behind[i], error);
 	}
 	if (opening)
 	{
@@ -251,7 +251,7 @@ backend_abandon(Backend *backend, Client *client)
 	bool		clean = backend->state == BACKEND_LENT && backend->transaction == TRANSACTION_NONE && !backend->answers.unsynced &&
 		!backend->pinned && backend->statements.told_names == NIL && expect_head(backend) == NULL && client->input.pass_left == 0;
 
-	if (turn_leave(backend, client))
+	if (session_queue_leave(backend, client))
 		return;
 	session_detach(client);
 	if (clean)
@@ -280,8 +280,8 @@ backend_give_back(Backend *backend)
 			client_ready(client);
 		return;
 	}
-	backend->turns.shared = false;
-	backend->turns.cancelling = false;
+	backend->queue.shared = false;
+	backend->queue.cancelling = false;
 	if (!backend_is_remote(backend))
 		gateway_stats->transactions++;
 	if (client != NULL)
@@ -304,7 +304,7 @@ void
 session_done(Backend *backend)
 {
 	if (backend_is_remote(backend))
-		turn_end(backend);
+		session_queue_end(backend);
 	else
 	{
 		statement_names_forget(backend);
@@ -325,9 +325,9 @@ void
 backend_lend(Backend *backend, Client *client)
 {
 	session_attach(client, backend);
-	board_session_lend(backend->board, client->board, &client->who.address, &client->who.server_address);
+	session_entry_lend(backend->entry, client->entry, &client->who.address, &client->who.server_address);
 	client_change_state(client, CLIENT_ACTIVE);
-	backend->turns.bytes = 0;
+	backend->queue.bytes = 0;
 	if (strcmp(backend->settings, client->settings) == 0)
 		backend_change_state(backend, BACKEND_LENT);
 	else
@@ -491,7 +491,7 @@ login_message(Backend *backend, const Message *message)
 			memcpy(&backend->pid, message->payload, sizeof(backend->pid));
 			memcpy(&backend->key, message->payload + sizeof(backend->pid), sizeof(backend->key));
 			if (!pool_is_remote(pool))
-				backend->board = board_session_take(gateway_start->number, (int32) pg_ntoh32(backend->pid));
+				backend->entry = session_entry_take(gateway_start->number, (int32) pg_ntoh32(backend->pid));
 			break;
 		case PqMsg_ReadyForQuery:
 			backend_opened(backend);

@@ -11,7 +11,7 @@
  * A client's request may arrive at the gateway of another node than the
  * client's, if a load balancer distributes connections.  A session of any pool
  * sends a request for an unknown client to all nodes; there a function stores
- * it on the board of the server's gateway (cancel_function.c), which its
+ * it to the area of the server's gateway (cancel_function.c), which its
  * processes read.  Of a longer key, the first four bytes are passed on.  Since
  * any client can send such requests, few are kept, and
  * few passed on at a time.
@@ -29,22 +29,22 @@
  * Limits of requests to be sent to other nodes: their number, how long they
  * wait, the interval between two.
  */
-#define MAX_STRAYS 16
-#define STRAY_TIME INT64CONST(10000000)
-#define STRAY_INTERVAL INT64CONST(50000)
+#define MAX_FORWARDED 16
+#define FORWARDED_TIME INT64CONST(10000000)
+#define FORWARDED_INTERVAL INT64CONST(50000)
 
 /* A node that hasn't taken a request by then doesn't answer any more. */
 #define CANCEL_TIME INT64CONST(3000000)
 
-typedef struct StrayCancel
+typedef struct ForwardedCancel
 {
 	int32		pid;
 	int32		key;
 	int64		since;
-} StrayCancel;
+} ForwardedCancel;
 
-static StrayCancel stray_cancels[MAX_STRAYS];	/* the oldest first */
-static int	nstray_cancels = 0;
+static ForwardedCancel forwarded_cancels[MAX_FORWARDED];	/* the oldest first */
+static int	nforwarded_cancels = 0;
 
 typedef struct CancelLink
 {
@@ -183,21 +183,21 @@ cancel_tick(void)
 }
 
 /* A cancel request on its way to another process. */
-typedef struct CancelLetter
+typedef struct CancelMessage
 {
 	int32		pid;
 	CancelKey	key;
-} CancelLetter;
+} CancelMessage;
 
 /* A request for a client that may be another node's. */
 static void
-keep_stray(int32 pid, const CancelKey *key)
+keep_for_others(int32 pid, const CancelKey *key)
 {
 	uint32		start;
 
 	memcpy(&start, key->bytes, SHORT_CANCEL_KEY);
-	if (nstray_cancels < MAX_STRAYS)
-		stray_cancels[nstray_cancels++] = (StrayCancel)
+	if (nforwarded_cancels < MAX_FORWARDED)
+		forwarded_cancels[nforwarded_cancels++] = (ForwardedCancel)
 	{
 		pid, (int32) pg_ntoh32(start), stream_now
 	};
@@ -207,16 +207,16 @@ static void
 cancel_here(int32 pid, const CancelKey *key)
 {
 	if (!client_cancel(pid, key, false))
-		keep_stray(pid, key);
+		keep_for_others(pid, key);
 }
 
 static void
 read_mailbox(Stream *stream)
 {
-	CancelLetter letter;
+	CancelMessage message;
 
-	while (recv(stream->fd, &letter, sizeof(letter), 0) == sizeof(letter))
-		cancel_here(letter.pid, &letter.key);
+	while (recv(stream->fd, &message, sizeof(message), 0) == sizeof(message))
+		cancel_here(message.pid, &message.key);
 }
 
 static const StreamHandler mailbox_handler = {
@@ -227,13 +227,13 @@ static const StreamHandler mailbox_handler = {
 void
 cancel_requested(int32 pid, const CancelKey *key)
 {
-	CancelLetter letter = {pid, *key};
+	CancelMessage message = {pid, *key};
 	int			number = CANCEL_PID_PROCESS(pid);
 
 	if (number < 0 || number >= gateway_start->processes || number == gateway_start->number)
 		cancel_here(pid, key);
 	else
-		(void) send(gateway_start->mailboxes[number][1], &letter, sizeof(letter), MSG_NOSIGNAL);
+		(void) send(gateway_start->mailboxes[number][1], &message, sizeof(message), MSG_NOSIGNAL);
 }
 
 void
@@ -242,45 +242,45 @@ cancel_open_mailbox(void)
 	process_listen(gateway_start->mailboxes[gateway_start->number][0], &mailbox_handler);
 }
 
-static StrayCancel
-take_stray(void)
+static ForwardedCancel
+take_forwarded(void)
 {
-	StrayCancel stray = stray_cancels[0];
+	ForwardedCancel forwarded = forwarded_cancels[0];
 
-	nstray_cancels--;
-	memmove(&stray_cancels[0], &stray_cancels[1], sizeof(StrayCancel) * nstray_cancels);
-	return stray;
+	nforwarded_cancels--;
+	memmove(&forwarded_cancels[0], &forwarded_cancels[1], sizeof(ForwardedCancel) * nforwarded_cancels);
+	return forwarded;
 }
 
 bool
 cancel_waits(void)
 {
-	while (nstray_cancels > 0 && stream_now - stray_cancels[0].since > STRAY_TIME)
-		(void) take_stray();
-	return nstray_cancels > 0;
+	while (nforwarded_cancels > 0 && stream_now - forwarded_cancels[0].since > FORWARDED_TIME)
+		(void) take_forwarded();
+	return nforwarded_cancels > 0;
 }
 
 void
 cancel_pass_on(Pool *pool)
 {
 	static int64 last_passed = 0;
-	StrayCancel stray;
+	ForwardedCancel forwarded;
 
 	if (pool_is_remote(pool) || dlist_is_empty(&pool->idle) || !cancel_waits() ||
-		stream_now - last_passed < STRAY_INTERVAL)
+		stream_now - last_passed < FORWARDED_INTERVAL)
 		return;
 	last_passed = stream_now;
-	stray = take_stray();
-	if (gateway_put_cancel(gateway_board->strays[gateway_start->number], stray.pid, stray.key))
+	forwarded = take_forwarded();
+	if (gateway_put_cancel(gateway_area->forwarded[gateway_start->number], forwarded.pid, forwarded.key))
 		backend_ask(dlist_head_element(Backend, idle_link, &pool->idle), "SELECT citus_internal.gateway_pass_cancels()");
 }
 
 void
 cancel_take_passed(void)
 {
-	pg_atomic_uint64 *cancels = gateway_board->cancels[gateway_start->number];
+	pg_atomic_uint64 *cancels = gateway_area->cancels[gateway_start->number];
 
-	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+	for (int i = 0; i < MAX_REQUESTS; i++)
 	{
 		uint64		passed = pg_atomic_read_u64(&cancels[i]);
 		uint32		start = pg_hton32((uint32) passed);

@@ -177,13 +177,13 @@ client_close(Client *client)
 	if (client->state == CLIENT_CLOSED)
 		return;
 	client_change_state(client, CLIENT_CLOSED);
-	board_client_drop(client->board);
+	client_entry_drop(client->entry);
 	release_held(client);
 	if (client->login != NULL)
 		login_abandon(client->login);
 	if (client->backend != NULL)
 		backend_abandon(client->backend, client);
-	turn_forget(client);
+	session_queue_forget(client);
 	client->policy->closed(client);
 	if (client->origin != NULL)
 		client->origin->closed(client);
@@ -287,11 +287,11 @@ put_parameters(Client *client)
 	}
 }
 
-/* Enters the client, which has been let in, on the board. */
+/* Enters the client, which has been let in, in the shared area. */
 static void
 show_client(Client *client)
 {
-	BoardClient shown = {
+	ClientEntry shown = {
 		.number = client->who.number,
 		.state = CLIENT_SHOWN_IDLE,
 		.since = stream_now,
@@ -303,7 +303,7 @@ show_client(Client *client)
 
 	if (client->who.application_name != NULL)
 		strlcpy(shown.application_name, client->who.application_name, sizeof(shown.application_name));
-	client->board = board_client_take(gateway_start->number, &shown);
+	client->entry = client_entry_take(gateway_start->number, &shown);
 }
 
 void
@@ -649,14 +649,14 @@ client_obey(int number, ClientOrder order)
 void
 client_show_idle(Client *client)
 {
-	board_client_show(client->board, 0, client->policy->in_block ? CLIENT_SHOWN_IN_BLOCK : CLIENT_SHOWN_IDLE, stream_now);
+	client_entry_show(client->entry, 0, client->policy->in_block ? CLIENT_SHOWN_IN_BLOCK : CLIENT_SHOWN_IDLE, stream_now);
 }
 
 void
 client_show_active(Client *client)
 {
 	const Backend *backend = client->backend;
-	int			pid = backend != NULL && backend->board != NULL ? (int) pg_ntoh32(backend->pid) : 0;
+	int			pid = backend != NULL && backend->entry != NULL ? (int) pg_ntoh32(backend->pid) : 0;
 
-	board_client_show(client->board, pid, CLIENT_SHOWN_ACTIVE, stream_now);
+	client_entry_show(client->entry, pid, CLIENT_SHOWN_ACTIVE, stream_now);
 }

@@ -735,7 +735,7 @@ client_forward(Client *client, const Message *message)
 			break;
 	}
 
-	/* for another node's session, answer.c does it when it is their turn */
+	/* for another node's session, answer.c does it when they are answered */
 	if (done && !backend_is_remote(backend))
 		expect_settle(backend);
 	return done;

@@ -86,7 +86,7 @@ pool_find(Client *client)
 	Pool		wanted = {
 		.role = client->who.role,
 		.database_id = client->who.database_id,
-		.defaults = pg_atomic_read_u64(&gateway_board->defaults),
+		.defaults = pg_atomic_read_u64(&gateway_area->defaults),
 		.user = client->who.user,
 		.database = client->who.database,
 		.parameters = client->who.parameters,
@@ -129,7 +129,7 @@ pool_leave(Pool *pool)
 static Backend *
 choose_backend(Pool *pool, const Client *client)
 {
-	Backend    *first = pool_is_remote(pool) ? turn_find(pool, client, SHORT_WAIT) : NULL;
+	Backend    *first = pool_is_remote(pool) ? session_queue_find(pool, client, SHORT_WAIT) : NULL;
 	int			looked = 0;
 	dlist_iter	iter;
 
@@ -147,7 +147,7 @@ choose_backend(Pool *pool, const Client *client)
 		if (++looked >= LOOK_AT)
 			break;
 	}
-	return first == NULL && pool_is_remote(pool) ? turn_find(pool, client, LONG_WAIT) : first;
+	return first == NULL && pool_is_remote(pool) ? session_queue_find(pool, client, LONG_WAIT) : first;
 }
 
 static void
@@ -156,7 +156,7 @@ lend_backend(Backend *backend, Client *client)
 	if (backend->state == BACKEND_IDLE)
 		backend_lend(backend, client);
 	else
-		turn_join(backend, client);
+		session_queue_join(backend, client);
 }
 
 int
@@ -195,7 +195,7 @@ open_for_queue(Pool *pool)
 void
 pool_request(Client *client, Pool *pool)
 {
-	Backend    *backend = !gateway_board->paused && dlist_is_empty(&pool->queue) ? choose_backend(pool, client) : NULL;
+	Backend    *backend = !gateway_area->paused && dlist_is_empty(&pool->queue) ? choose_backend(pool, client) : NULL;
 
 	if (backend != NULL)
 	{
@@ -224,7 +224,7 @@ pool_serve(Pool *pool)
 	while (!dlist_is_empty(&pool->greeted) && queue_length(&pool->greeting) > 0)
 		client_greet(dlist_head_element(Client, state_link, &pool->greeted));
 	cancel_pass_on(pool);
-	if (!gateway_board->paused && !dlist_is_empty(&pool->queue))
+	if (!gateway_area->paused && !dlist_is_empty(&pool->queue))
 	{
 		Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 		Backend    *backend = choose_backend(pool, client);
@@ -264,7 +264,7 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 		{
 			Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 
-			turn_forget(client);
+			session_queue_forget(client);
 			client_change_state(client, CLIENT_IDLE);
 			client_ready(client);
 		}
@@ -280,7 +280,7 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 static void
 end_waiting(Pool *pool)
 {
-	while (gateway_queue_timeout > 0 && !gateway_board->paused && !dlist_is_empty(&pool->queue))
+	while (gateway_queue_timeout > 0 && !gateway_area->paused && !dlist_is_empty(&pool->queue))
 	{
 		Client	   *client = dlist_head_element(Client, state_link, &pool->queue);
 
@@ -381,7 +381,7 @@ end_slow_clients(void)
  * this.
  */
 static void
-serve_stray_cancel(Pool *pool)
+serve_forwarded_cancel(Pool *pool)
 {
 	cancel_pass_on(pool);
 	if (!pool_is_remote(pool) && pool->nopening == 0 && pool->nbackends <= gateway_pool_size &&
@@ -419,19 +419,19 @@ pool_tick(void)
 	static bool was_paused = false;
 	dlist_mutable_iter iter;
 
-	if (was_paused && !gateway_board->paused)
+	if (was_paused && !gateway_area->paused)
 		dlist_foreach_modify(iter, &gateway_pools)
 			pool_ready(dlist_container(Pool, link, iter.cur));
-	was_paused = gateway_board->paused;
+	was_paused = gateway_area->paused;
 
 	dlist_foreach_modify(iter, &gateway_pools)
 	{
 		Pool	   *pool = dlist_container(Pool, link, iter.cur);
 
 		end_waiting(pool);
-		turn_tick(pool);
+		session_queue_tick(pool);
 		if (cancel_waits())
-			serve_stray_cancel(pool);
+			serve_forwarded_cancel(pool);
 	}
 	release_database(database_released(stream_now));
 	if (stream_now - last_look < SECOND)

@@ -89,7 +89,7 @@ PreparedText *
 prepared_text_get(uint64 pool, const char *settings, uint64 private, const char *parse, size_t len)
 {
 	PreparedText wanted = {
-		.pool = pool,.private = private,.ddl = pg_atomic_read_u64(&gateway_board->ddl),
+		.pool = pool,.private = private,.ddl = pg_atomic_read_u64(&gateway_area->ddl),
 		.settings = settings,.parse = parse,.parse_len = len,
 	};
 	size_t		settings_size = strlen(settings) + 1;
@@ -123,7 +123,7 @@ prepared_text_get(uint64 pool, const char *settings, uint64 private, const char 
 	text->control = text_control(parse, len);
 	text->names_statements = text_names_statements(parse, strnlen(parse, len));
 	texttable_insert(known_texts, text, &found);
-	if (len <= MAX_KEPT_LENGTH && (private == 0 || private == SHAPE_NUMBER))
+	if (len <= MAX_KEPT_LENGTH && (private == 0 || private == NORMALIZED_NUMBER))
 		keep_text(text);
 	return text;
 }
@@ -131,7 +131,7 @@ prepared_text_get(uint64 pool, const char *settings, uint64 private, const char 
 bool
 prepared_text_is_old(const PreparedText *text)
 {
-	return text->private != 0 || text->ddl != pg_atomic_read_u64(&gateway_board->ddl);
+	return text->private != 0 || text->ddl != pg_atomic_read_u64(&gateway_area->ddl);
 }
 
 /*

@@ -23,7 +23,7 @@ typedef struct PreparedText
 	uint32		hash;			/* of the following, its key */
 	uint64		pool;
 	uint64		private;		/* see prepared_text_get() */
-	uint64		ddl;			/* gateway_board->ddl when it came up */
+	uint64		ddl;			/* gateway_area->ddl when it came up */
 	const char *settings;		/* that it was prepared under */
 	const char *parse;			/* Parse's text and types */
 	size_t		parse_len;
@@ -35,7 +35,7 @@ typedef struct PreparedText
 	int64		alone_until;	/* until then, its executions share no
 								 * session */
 	bool		asked;			/* a session is being asked for the route */
-	uint64		route_ddl;		/* gateway_board->ddl before it was asked */
+	uint64		route_ddl;		/* gateway_area->ddl before it was asked */
 	int64		route_since;	/* when the route was learnt; 0: never */
 	struct Route *route;		/* palloc'd; NULL: it has none, as far as is
 								 * known */
@@ -52,10 +52,10 @@ typedef struct PreparedText
 
 /*
  * A reference to the text, under the settings, of clients of the pool;
- * private: 0, or a number that no other text has, or that of all shapes of
+ * private: 0, or a number that no other text has, or that of all normalized
  * queries.
  */
-#define SHAPE_NUMBER PG_UINT64_MAX
+#define NORMALIZED_NUMBER PG_UINT64_MAX
 extern PreparedText *prepared_text_get(uint64 pool, const char *settings, uint64 private, const char *parse, size_t len);
 extern void prepared_text_hold(PreparedText *text);
 /*

@@ -161,7 +161,7 @@ typedef struct ClientInput
 	int64		left_at;		/* when its connection ended; 0: it has not */
 } ClientInput;
 
-/* Its statement on another node's session (turn.c). */
+/* Its statement on another node's session (session_queue.c). */
 typedef struct RoutedStatement
 {
 	PreparedText *text;			/* a reference; NULL: there is none */
@@ -250,7 +250,7 @@ struct Client
 	LoginLink  *login;
 	const ClientOrigin *origin; /* NULL: a connection of its own */
 	void	   *tunnel;			/* the origin's */
-	BoardClient *board;			/* shows it to sessions of the server; or
+	ClientEntry *entry;			/* shows it to sessions of the server; or
 								 * NULL */
 	Pool	   *pool;
 	Pool	   *wanted;			/* of which it has requested a session last */
@@ -270,8 +270,9 @@ struct Client
 	RoutedStatement routed;
 	Block	   *block;			/* the transaction block that it is in, if the
 								 * gateway follows it; or NULL (block.c) */
-	PreparedText *shape;		/* of its query, whose route must be requested;
-								 * a reference, or NULL (route.c) */
+	PreparedText *query_text;		/* of its query, whose route must be
+									 * requested; a reference, or NULL
+									 * (route.c) */
 };
 
 typedef enum SessionState
@@ -344,21 +345,21 @@ typedef struct BackendQuestion
 } BackendQuestion;
 
 /* How many clients' statements are sent behind one that runs. */
-#define MAX_LINE 31
+#define MAX_QUEUED 31
 
-/* The statements of several clients (turn.c). */
-typedef struct BackendTurns
+/* The statements of several clients (session_queue.c). */
+typedef struct BackendQueue
 {
 	bool		shared;			/* statements may be sent behind the last
 								 * one */
-	Client	   *line[MAX_LINE]; /* whose statements have been sent behind, in
-								 * order; NULL: has gone */
-	int			nline;
+	Client	   *behind[MAX_QUEUED];	/* whose statements have been sent behind,
+									 * in order; NULL: has gone */
+	int			nbehind;
 	bool		cancelling;		/* it may be hit by a cancel request, not only
 								 * the statement that this is meant for */
-	int64		since;			/* when the client's statement had its turn */
+	int64		since;			/* since when the client is answered */
 	size_t		bytes;			/* of its answer so far, about; 0: none */
-} BackendTurns;
+} BackendQueue;
 
 struct Backend
 {
@@ -368,13 +369,13 @@ struct Backend
 	dlist_node	link;			/* of pool->backends */
 	dlist_node	idle_link;		/* of pool->idle */
 	Pool	   *pool;
-	Client	   *client;			/* whom it is lent to, and answers now; NULL in
-								 * its turn if it has gone */
+	Client	   *client;			/* whom it is lent to, and answers now; NULL if
+								 * it has gone before its answer */
 	int64		opened;
 	int64		heard;			/* when it sent something last, or was asked
 								 * for something first, or its node has
 								 * answered node_watch.c */
-	BoardSession *board;		/* says whose it is, to a session of this
+	SessionEntry *entry;		/* says whose it is, to a session of this
 								 * server; or NULL */
 	ScramLogin *scram;			/* while it logs in */
 	ByteQueue	greeting;		/* the messages that it reports at its start */
@@ -391,7 +392,7 @@ struct Backend
 	IdleLimits	limits;			/* as it reports them */
 	BackendAnswers answers;
 	BackendStatements statements;
-	BackendTurns turns;
+	BackendQueue queue;
 	BackendQuestion question;
 };
 
@@ -407,7 +408,7 @@ struct Pool
 	Oid			role;			/* the Oids of the names when the first client
 								 * logged in */
 	Oid			database_id;
-	uint64		defaults;		/* gateway_board->defaults when they came */
+	uint64		defaults;		/* gateway_area->defaults when they came */
 	ServerAddress address;
 	int64		failed;			/* when a session could not be opened on
 								 * another node; 0: never */
@@ -444,7 +445,7 @@ backend_is_remote(const Backend *backend)
 
 /*
  * transition.c: the changes of state.  An object is in the list of its state
- * from then on; a client is shown on the board.
+ * from then on; a client is shown in the area.
  */
 extern dlist_head gateway_clients;
 extern dlist_head gateway_pools;
@@ -455,7 +456,7 @@ extern void client_change_policy(Client *client, const ClientPolicy *policy);
 extern void backend_change_state(Backend *backend, SessionState state);
 /*
  * The backend serves the client: now, or if it has others, behind them.  Its
- * place in the line stays when it is detached.
+ * place in the queue stays when it is detached.
  */
 extern void session_attach(Client *client, Backend *backend);
 extern void session_detach(Client *client);
@@ -501,7 +502,7 @@ extern void client_greet(Client *client);
 extern bool client_cancel(int32 pid, const CancelKey *key, bool passed);
 /* A session of this server has ordered it. */
 extern void client_obey(int number, ClientOrder order);
-/* Shows on the board that it has nothing to do, or that it has. */
+/* Shows in the area that it has nothing to do, or that it has. */
 extern void client_show_idle(Client *client);
 extern void client_show_active(Client *client);
 /* That of new clients. */
@@ -609,7 +610,7 @@ extern Pool *pool_find_node(const Pool *own, const ServerAddress *address);
 extern bool pool_works(const Pool *pool);
 /*
  * Lends the client a backend of its own pool or of another node, now or when
- * it is its turn.
+ * it is answered.
  */
 extern void pool_request(Client *client, Pool *pool);
 extern void pool_request_greeting(Client *client);
@@ -626,7 +627,10 @@ extern Client *pool_serve(Pool *pool);
 extern void pool_open_failed(Pool *pool, const char *payload, size_t len);
 extern void pool_tick(void);
 
-/* turn.c: statements of several clients on one session, one after another */
+/*
+ * session_queue.c: statements of several clients on one session, one after
+ * another
+ */
 /*
  * Microseconds that the statements in front of a client's may take together:
  * the first is no more than waking another session costs, the second is
@@ -639,36 +643,36 @@ extern void pool_tick(void);
  * A session that can queue the client's statement, behind statements that cost
  * no more than limit; or NULL.
  */
-extern Backend *turn_find(Pool *pool, const Client *client, int64 limit);
+extern Backend *session_queue_find(Pool *pool, const Client *client, int64 limit);
 /* Lends the backend to the client as well. */
-extern void turn_join(Backend *backend, Client *client);
+extern void session_queue_join(Backend *backend, Client *client);
 /* The client's statement has been sent. */
-extern void turn_sent(Client *client);
+extern void session_queue_sent(Client *client);
 /*
  * Whether the next part of the answer may be processed now.  If it is the
  * error of another client's cancel request, the client gets no answer.
  */
-extern bool turn_may_answer(Backend *backend);
+extern bool session_queue_may_answer(Backend *backend);
 /*
  * Whether an error means that the other node doesn't know a table of the
  * client's statement, of which nothing has been answered.
  */
-extern bool turn_is_refused(Backend *backend, const Message *error);
+extern bool session_queue_is_refused(Backend *backend, const Message *error);
 /* The statement of backend->client has been answered. */
-extern void turn_end(Backend *backend);
+extern void session_queue_end(Backend *backend);
 /* The client has gone; false if the backend does nothing for others. */
-extern bool turn_leave(Backend *backend, Client *client);
+extern bool session_queue_leave(Backend *backend, Client *client);
 /* Cancels its statement on the node, now or when it runs, and no other. */
-extern void turn_cancel(Client *client);
+extern void session_queue_cancel(Client *client);
 /* Drops the client's statement, which the backend need not answer. */
-extern void turn_forget(Client *client);
+extern void session_queue_forget(Client *client);
 /* Sends the client's statement, which has had no effect, again. */
-extern void turn_again(Client *client);
+extern void session_queue_again(Client *client);
 /*
  * Cancels long statements that delay other clients, and sends delayed cancel
  * requests.
  */
-extern void turn_tick(Pool *pool);
+extern void session_queue_tick(Pool *pool);
 
 /* cancel_link.c: makes the server cancel the backend's statement */
 extern void cancel_send(Backend *backend);
@@ -678,15 +682,15 @@ extern void cancel_open_mailbox(void);
 /* A client's request: for one of this process, another one, or a node. */
 extern void cancel_requested(int32 pid, const CancelKey *key);
 /*
- * Makes an idle session of a pool of this server pass a stray request on to
- * the other nodes, if there is one.
+ * Makes an idle session of a pool of this server pass a forwarded request on
+ * to the other nodes, if there is one.
  */
 extern void cancel_pass_on(Pool *pool);
 /*
  * Another session of this server's; calls done when the server has taken it.
  */
 extern void cancel_session(int32 pid, int32 key, void (*done) (void *arg), void *arg);
-/* Whether a stray request waits for a session. */
+/* Whether a forwarded request waits for a session. */
 extern bool cancel_waits(void);
 /* Gives up sessions whose node has not taken a request in time. */
 extern void cancel_tick(void);

@@ -38,12 +38,12 @@
 
 #define READ_SIZE (64 * 1024)
 #define BULK_SIZE 4096
-#define EVENTS_PER_TURN 256
+#define EVENTS_PER_ITERATION 256
 
 MemoryContext gateway_context = NULL;
 int64		stream_now = 0;
 
-static MemoryContext turn_context = NULL;
+static MemoryContext iteration_context = NULL;
 static int	epoll_fd = -1;
 static slist_head dirty_streams = SLIST_STATIC_INIT(dirty_streams);
 
@@ -557,7 +557,7 @@ void
 stream_loop_init(void)
 {
 	gateway_context = AllocSetContextCreate(TopMemoryContext, "citus gateway", ALLOCSET_DEFAULT_SIZES);
-	turn_context = AllocSetContextCreate(TopMemoryContext, "citus gateway turn", ALLOCSET_DEFAULT_SIZES);
+	iteration_context = AllocSetContextCreate(TopMemoryContext, "citus gateway iteration", ALLOCSET_DEFAULT_SIZES);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0)
 		ereport(ERROR,
@@ -579,16 +579,16 @@ stream_wake(int64 time)
 void
 stream_loop(volatile sig_atomic_t *stop, const LoopHandler *handler)
 {
-	struct epoll_event events[EVENTS_PER_TURN];
+	struct epoll_event events[EVENTS_PER_ITERATION];
 	int64		next_tick = 0;
 
 	while (!*stop)
 	{
 		int64		next = loop_wake != 0 ? Min(next_tick, loop_wake) : next_tick;
 		int			timeout = (int) Min(Max((next - clock_now()) / 1000 + 1, 0), handler->tick_ms);
-		int			n = epoll_wait(epoll_fd, events, EVENTS_PER_TURN, timeout);
+		int			n = epoll_wait(epoll_fd, events, EVENTS_PER_ITERATION, timeout);
 
-		MemoryContextSwitchTo(turn_context);
+		MemoryContextSwitchTo(iteration_context);
 		stream_now = clock_now();
 		loop_wake = 0;
 		handler->begin();
@@ -607,6 +607,6 @@ stream_loop(volatile sig_atomic_t *stop, const LoopHandler *handler)
 		while (handler->run() || !slist_is_empty(&dirty_streams))
 			flush_dirty();
 		free_closed();
-		MemoryContextReset(turn_context);
+		MemoryContextReset(iteration_context);
 	}
 }

@@ -9,7 +9,7 @@
  * object's handler is at work.  Pools come first, since their clients have
  * waited.  A client that is lent a shared session by pool_serve is processed
  * at once: its statement must be sent before those of clients that join the
- * session's line behind it.
+ * session's queue behind it.
  *
  *-------------------------------------------------------------------------
  */
@@ -135,7 +135,7 @@ session_attach(Client *client, Backend *backend)
 	if (backend->state == BACKEND_IDLE)
 		backend->client = client;
 	else
-		backend->turns.line[backend->turns.nline++] = client;
+		backend->queue.behind[backend->queue.nbehind++] = client;
 }
 
 void
@@ -148,9 +148,9 @@ session_detach(Client *client)
 	client->backend = NULL;
 	if (backend->client == client)
 		backend->client = NULL;
-	for (int i = 0; i < backend->turns.nline; i++)
-		if (backend->turns.line[i] == client)
-			backend->turns.line[i] = NULL;
+	for (int i = 0; i < backend->queue.nbehind; i++)
+		if (backend->queue.behind[i] == client)
+			backend->queue.behind[i] = NULL;
 }
 
 void

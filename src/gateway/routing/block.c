@@ -276,7 +276,7 @@ add_unit(Client *client, const Unit *unit)
 	if (!block->too_long)
 		queue_put(&block->journal, in->data + in->start, len);
 	unit_walk(in->data + in->start, len, remember_former_name, client);
-	route_forget_shape(client);
+	route_forget_query(client);
 }
 
 /* Chooses the session for the block's first unit. */
@@ -414,7 +414,7 @@ move_block(Client *client)
 	message_put_string(&backend->stream, PqMsg_Query, "ROLLBACK");
 
 	restore_names(client);
-	route_forget_shape(client);
+	route_forget_query(client);
 	if (block->refused)
 	{
 		/* that one has not been answered */
@@ -432,7 +432,7 @@ move_block(Client *client)
 	block->resending = block->replaying = block->units;
 	client->deaf = block->replaying > 0;
 	gateway_stats->moved_blocks++;
-	turn_forget(client);
+	session_queue_forget(client);
 	client_change_state(client, CLIENT_IDLE);
 	pool_request(client, client->pool);
 }
@@ -565,7 +565,7 @@ node_block_passed(Client *client, const Message *message)
 {
 	block_passed(client, message);
 	if (message_ends_unit(message->type))
-		turn_sent(client);
+		session_queue_sent(client);
 }
 
 static void
@@ -637,7 +637,7 @@ block_conflicts(Client *client)
 
 	(void) unit_scan(client, &unit);
 	unit_free(&unit);
-	route_forget_shape(client);
+	route_forget_query(client);
 	if (unit.len == 0 || client->backend->transaction == TRANSACTION_NONE)
 	{
 		client_fail_text(client, ERRCODE_T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
@@ -682,12 +682,12 @@ node_block_answered(Backend *backend)
 	client->routed.sent = false;
 	client->cancelled = false;
 	client_show_idle(client);
-	backend->turns.cancelling = false;
-	backend->turns.bytes = 0;
+	backend->queue.cancelling = false;
+	backend->queue.bytes = 0;
 	if (backend->transaction == TRANSACTION_NONE && !client->block->refused)
 	{
 		gateway_stats->node_blocks++;
-		turn_forget(client);
+		session_queue_forget(client);
 		block_forget(client);
 		session_done(backend);
 		return;
@@ -704,7 +704,7 @@ node_block_refused(Backend *backend, const Message *error)
 {
 	Client	   *client = backend->client;
 
-	if (!turn_is_refused(backend, error))
+	if (!session_queue_is_refused(backend, error))
 		return false;
 	client->block->refused = !client->block->ends;
 	client->deaf = client->block->refused;
@@ -715,12 +715,12 @@ void
 node_block_cancelled(Client *client)
 {
 	if (client->block->unit_open || client->routed.sent)
-		turn_cancel(client);
+		session_queue_cancel(client);
 }
 
 void
 block_closed(Client *client)
 {
 	block_forget(client);
-	route_forget_shape(client);
+	route_forget_query(client);
 }

@@ -41,7 +41,7 @@ static void
 routed_passed(Client *client, const Message *message)
 {
 	if (message_ends_unit(message->type))
-		turn_sent(client);
+		session_queue_sent(client);
 }
 
 static bool
@@ -49,10 +49,10 @@ routed_refused(Backend *backend, const Message *error)
 {
 	Client	   *client = backend->client;
 
-	if (!turn_is_refused(backend, error))
+	if (!session_queue_is_refused(backend, error))
 		return false;
 	route_refused(client->routed.text);
-	turn_again(client);
+	session_queue_again(client);
 	return true;
 }
 
@@ -62,7 +62,7 @@ const ClientPolicy policy_direct = {
 	.passed = route_ask,
 	.answered = session_done,
 	.cancelled = client_cancel_session,
-	.closed = route_forget_shape,
+	.closed = route_forget_query,
 };
 
 const ClientPolicy policy_routed = {
@@ -71,8 +71,8 @@ const ClientPolicy policy_routed = {
 	.passed = routed_passed,
 	.answered = session_done,
 	.refused = routed_refused,
-	.cancelled = turn_cancel,
-	.closed = route_forget_shape,
+	.cancelled = session_queue_cancel,
+	.closed = route_forget_query,
 };
 
 const ClientPolicy policy_block = {

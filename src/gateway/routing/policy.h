@@ -38,7 +38,7 @@ extern bool node_block_refused(Backend *backend, const Message *error);
 extern void node_block_cancelled(Client *client);
 extern void block_closed(Client *client);
 
-/* query_shape.c */
+/* normalized_query.c */
 #define MAX_LITERALS 32
 
 typedef struct QueryLiteral
@@ -48,18 +48,18 @@ typedef struct QueryLiteral
 	int			len;
 } QueryLiteral;
 
-typedef struct QueryShape
+typedef struct NormalizedQuery
 {
 	StringInfoData text;
 	int			nliterals;
 	QueryLiteral literals[MAX_LITERALS];
-} QueryShape;
+} NormalizedQuery;
 
 /*
- * A reference to the text for all queries of a query's shape; NULL: it has no
- * shape.
+ * A reference to the text for all queries that are normalized to the same;
+ * NULL: this one can't be normalized.
  */
-extern PreparedText *query_shape_get(const Client *client, const char *text, QueryShape *shape);
+extern PreparedText *normalized_query_get(const Client *client, const char *text, NormalizedQuery *normalized);
 /* The number of the literal at an offset; -1: there is none. */
 extern int	query_literal_number(const char *text, int offset);
 
@@ -98,7 +98,7 @@ extern NextStep route_statement(Client *client);
 /* The statement isn't routed; counts why. */
 extern NextStep route_none(UnroutedReason why);
 /* Its query's route is not to be asked for. */
-extern void route_forget_shape(Client *client);
+extern void route_forget_query(Client *client);
 /*
  * A message has been passed on to the client's own session, which may be asked
  * for a route once it has been given back.

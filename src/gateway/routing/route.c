@@ -9,7 +9,7 @@
  * computed as in the server, and the client gets a session of that shard's
  * node until the end of the statement, which is a transaction.  The messages
  * are passed on as to any other session.  The same holds for a query of the
- * simple protocol with a deciding literal (query_shape.c).
+ * simple protocol with a deciding literal (normalized_query.c).
  *
  * Transaction blocks (block.c) are processed by units: messages up to a Sync.
  *
@@ -67,7 +67,7 @@ static bool
 route_is_current(const PreparedText *text)
 {
 	return text->route_since != 0 && stream_now - text->route_since <= ROUTE_LIFETIME &&
-		text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl);
+		text->route_ddl == pg_atomic_read_u64(&gateway_area->ddl);
 }
 
 static void
@@ -130,8 +130,8 @@ route_refused(PreparedText *text)
 }
 
 /*
- * Stores a session's answer; NULL: there is no route.  query: of a shape, the
- * query by which it was requested.
+ * Stores a session's answer; NULL: there is no route.  query: of a normalized
+ * one, the query by which it was requested.
  */
 static void
 route_learn(PreparedText *text, const char *described, const char *query)
@@ -438,18 +438,18 @@ is_one_statement(MessageReader *reader, bool *incomplete)
 }
 
 void
-route_forget_shape(Client *client)
+route_forget_query(Client *client)
 {
-	if (client->shape != NULL)
-		prepared_text_release(client->shape);
-	client->shape = NULL;
+	if (client->query_text != NULL)
+		prepared_text_release(client->query_text);
+	client->query_text = NULL;
 }
 
 /* Whose route a session is asked for. */
 typedef struct RouteQuestion
 {
 	PreparedText *text;			/* a reference */
-	char	   *query;			/* if that is a shape: a query of it */
+	char	   *query;			/* if that is normalized: a query of it */
 } RouteQuestion;
 
 static void
@@ -479,7 +479,7 @@ route_is_wanted(const PreparedText *text)
 static void
 ask_for_route(Backend *backend, PreparedText *text, const char *query)
 {
-	uint64		ddl = pg_atomic_read_u64(&gateway_board->ddl);
+	uint64		ddl = pg_atomic_read_u64(&gateway_area->ddl);
 	RouteQuestion *question;
 	char		name[PREPARED_NAME_SIZE];
 	char	   *call;
@@ -506,25 +506,25 @@ route_ask(Client *client, const Message *message)
 {
 	PreparedText *bound = client->backend->statements.bound;
 	PreparedText *text;
-	QueryShape	shape;
+	NormalizedQuery	normalized;
 
 	if (message->type == PqMsg_Bind && bound != NULL && backend_text_state(client->backend, bound) != TEXT_UNKNOWN)
 		ask_for_route(client->backend, bound, NULL);
-	if (message->type != PqMsg_Query || client->shape == NULL)
+	if (message->type != PqMsg_Query || client->query_text == NULL)
 		return;
 
 	/* another query may have replaced it in between */
-	text = message_is_string(message) ? query_shape_get(client, message->payload, &shape) : NULL;
-	if (text != NULL && text == client->shape)
+	text = message_is_string(message) ? normalized_query_get(client, message->payload, &normalized) : NULL;
+	if (text != NULL && text == client->query_text)
 		ask_for_route(client->backend, text, message->payload);
 	if (text != NULL)
 		prepared_text_release(text);
-	route_forget_shape(client);
+	route_forget_query(client);
 }
 
 /* The server for a query, as server_of_values. */
 static const ServerAddress *
-server_of_query(PreparedText *text, const QueryShape *shape, UnroutedReason *why)
+server_of_query(PreparedText *text, const NormalizedQuery *normalized, UnroutedReason *why)
 {
 	const QueryLiteral *literal;
 	int32		hash;
@@ -532,9 +532,9 @@ server_of_query(PreparedText *text, const QueryShape *shape, UnroutedReason *why
 	if (!has_route(text, why))
 		return NULL;
 	*why = UNROUTED_VALUE;
-	if (text->route->param >= shape->nliterals)
+	if (text->route->param >= normalized->nliterals)
 		return NULL;
-	literal = &shape->literals[text->route->param];
+	literal = &normalized->literals[text->route->param];
 	if (!hash_of_value(text->route->type, literal->value, literal->len, false, &hash))
 		return NULL;
 	*why = UNROUTED_HERE;
@@ -560,13 +560,16 @@ take_route(Client *client, PreparedText *text, Pool *pool)
 	pool_request(client, pool);
 }
 
-/* Takes over the reference to the shape of a query that has no route. */
+/*
+ * Takes over the reference to the text of a normalized query that has no
+ * route.
+ */
 static void
-keep_shape(Client *client, PreparedText *text)
+keep_query_text(Client *client, PreparedText *text)
 {
-	route_forget_shape(client);
+	route_forget_query(client);
 	if (route_is_wanted(text))
-		client->shape = text;
+		client->query_text = text;
 	else
 		prepared_text_release(text);
 }
@@ -589,7 +592,7 @@ static NextStep
 route_query(Client *client, const Message *query)
 {
 	const ServerAddress *server;
-	QueryShape	shape;
+	NormalizedQuery	normalized;
 	UnroutedReason why;
 	PreparedText *text;
 
@@ -597,9 +600,9 @@ route_query(Client *client, const Message *query)
 		return route_none(UNROUTED_FORM);
 	if (!message_is_whole(query))
 		return STEP_MORE;
-	if (!message_is_string(query) || (text = query_shape_get(client, query->payload, &shape)) == NULL)
+	if (!message_is_string(query) || (text = normalized_query_get(client, query->payload, &normalized)) == NULL)
 		return route_none(UNROUTED_FORM);
-	server = server_of_query(text, &shape, &why);
+	server = server_of_query(text, &normalized, &why);
 	if (server != NULL && server->len > 0)
 	{
 		if (send_to_node(client, text, server, query->payload + query->len))
@@ -609,7 +612,7 @@ route_query(Client *client, const Message *query)
 		}
 		why = UNROUTED_UNREACHABLE;
 	}
-	keep_shape(client, text);
+	keep_query_text(client, text);
 	return route_none(why);
 }
 
@@ -684,7 +687,7 @@ typedef struct UnitScan
 static bool
 text_is_anywhere(UnitScan *scan, const PreparedText *text)
 {
-	return text->anywhere && text->route_since != 0 && text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl) &&
+	return text->anywhere && text->route_since != 0 && text->route_ddl == pg_atomic_read_u64(&gateway_area->ddl) &&
 		strcmp(text->settings, scan->client->settings) == 0;
 }
 
@@ -741,7 +744,7 @@ scan_query_unit(UnitScan *scan, const Message *query)
 {
 	TextControl control = text_control(query->payload, query->len);
 	PreparedText *text = NULL;
-	QueryShape	shape;
+	NormalizedQuery	normalized;
 
 	if (!message_is_string(query))
 	{
@@ -749,12 +752,12 @@ scan_query_unit(UnitScan *scan, const Message *query)
 		return;
 	}
 	if (control == CONTROL_NONE && query->len < MAX_SHARED)
-		text = query_shape_get(scan->client, query->payload, &shape);
+		text = normalized_query_get(scan->client, query->payload, &normalized);
 	scan_statement(scan, control, query->payload, text);
 	if (text == NULL)
 		return;
-	scan_server(scan->unit, text, server_of_query(text, &shape, &scan->unit->why));
-	keep_shape(scan->client, text);
+	scan_server(scan->unit, text, server_of_query(text, &normalized, &scan->unit->why));
+	keep_query_text(scan->client, text);
 }
 
 /* The text that a name denotes there; or NULL. */

@@ -4,9 +4,9 @@
  *	  Cancel requests that clients have sent to another node's gateway.
  *
  * A gateway process stores a request for a client that it doesn't have on the
- * board, and has any session of the server call gateway_pass_cancels, which
- * sends the requests on the board to the other nodes.  These store them on
- * their boards (gateway_cancel), until the process that may have the client
+ * area, and has any session of the server call gateway_pass_cancels, which
+ * sends the requests in the area to the other nodes.  These store them on
+ * their areas (gateway_cancel), until the process that may have the client
  * takes it, at most a tick of its loop later.
  *
  * The request contains the client's secret key.  So it is never part of a
@@ -49,8 +49,8 @@ take_cancel(uint64 request)
 	int32		pid = (int32) (request >> 32);
 	int			number = CANCEL_PID_PROCESS(pid);
 
-	return gateway_board != NULL && number >= 0 && number < Min(gateway_processes, MAX_GATEWAY_PROCESSES) &&
-		gateway_put_cancel(gateway_board->cancels[number], pid, (int32) request);
+	return gateway_area != NULL && number >= 0 && number < Min(gateway_processes, MAX_GATEWAY_PROCESSES) &&
+		gateway_put_cancel(gateway_area->cancels[number], pid, (int32) request);
 }
 
 /* gateway_cancel(pid, key): false if there is no such process, or no room. */
@@ -95,17 +95,17 @@ citus_internal_gateway_pass_cancels(PG_FUNCTION_ARGS)
 {
 	int			level = NewGUCNestLevel();
 
-	if (gateway_board == NULL)
+	if (gateway_area == NULL)
 		PG_RETURN_VOID();
 	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", PASS_TIMEOUT), PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	for (int number = 0; number < MAX_GATEWAY_PROCESSES; number++)
 	{
-		for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+		for (int i = 0; i < MAX_REQUESTS; i++)
 		{
-			uint64		request = pg_atomic_read_u64(&gateway_board->strays[number][i]);
+			uint64		request = pg_atomic_read_u64(&gateway_area->forwarded[number][i]);
 
-			if (request != 0 && pg_atomic_compare_exchange_u64(&gateway_board->strays[number][i], &request, 0))
+			if (request != 0 && pg_atomic_compare_exchange_u64(&gateway_area->forwarded[number][i], &request, 0))
 				pass_on(request);
 		}
 	}

@@ -94,16 +94,16 @@ static const ReplacedFunction number_functions[] = {
 static int
 pid_of_number(int pid)
 {
-	BoardClient client;
+	ClientEntry client;
 
-	return board_client_find(pid, &client) && client.session != 0 ? client.session : pid;
+	return client_entry_find(pid, &client) && client.session != 0 ? client.session : pid;
 }
 
 /* The number of the client that a process serves now, or its id. */
 static int
 number_of_pid(int pid)
 {
-	int			number = board_number_of_session(pid);
+	int			number = client_number_of_session(pid);
 
 	return number != 0 ? number : pid;
 }
@@ -217,7 +217,7 @@ time_of_gateway(int64 moment)
 
 /* A column of pg_stat_get_activity for a client without a session. */
 static bool
-activity_of_client(const BoardClient *client, const char *column, bool visible, Datum *value)
+activity_of_client(const ClientEntry *client, const char *column, bool visible, Datum *value)
 {
 	char		host[NI_MAXHOST];
 	char		port[NI_MAXSERV];
@@ -259,7 +259,7 @@ activity_of_client(const BoardClient *client, const char *column, bool visible, 
 }
 
 static void
-put_client(ReturnSetInfo *rsinfo, const BoardClient *client)
+put_client(ReturnSetInfo *rsinfo, const ClientEntry *client)
 {
 	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
 		has_privs_of_role(GetUserId(), client->role);
@@ -291,11 +291,11 @@ citus_internal_gateway_activity(PG_FUNCTION_ARGS)
 		put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_stat_get_activity(NULL)", NULL);
 	else
 		put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_stat_get_activity($1)", &pid);
-	for (int i = 0; gateway_board != NULL && i < board_clients_count(); i++)
+	for (int i = 0; gateway_area != NULL && i < client_entries_count(); i++)
 	{
-		BoardClient client;
+		ClientEntry client;
 
-		if (board_client_read(i, &client) && client.session == 0 && (all || client.number == number))
+		if (client_entry_read(i, &client) && client.session == 0 && (all || client.number == number))
 			put_client((ReturnSetInfo *) fcinfo->resultinfo, &client);
 	}
 	return (Datum) 0;
@@ -318,7 +318,7 @@ citus_internal_gateway_blocking_pids(PG_FUNCTION_ARGS)
  * As for sessions of the server: whether a client may be ended or cancelled.
  */
 static void
-check_order(const BoardClient *client, ClientOrder order)
+check_order(const ClientEntry *client, ClientOrder order)
 {
 	if (superuser_arg(client->role) && !superuser())
 		ereport(ERROR,
@@ -346,17 +346,17 @@ wait_for_gateway(void)
 static bool
 order_client(int number, ClientOrder order)
 {
-	BoardClient client;
+	ClientEntry client;
 	bool		checked = false;
 
-	if (number == board_number_of_session(MyProcPid))
+	if (number == client_number_of_session(MyProcPid))
 		return false;
-	while (board_client_find(number, &client))
+	while (client_entry_find(number, &client))
 	{
 		if (!checked)
 			check_order(&client, order);
 		checked = true;
-		if (board_order_give(number, order))
+		if (client_order_give(number, order))
 			return true;
 		wait_for_gateway();
 	}
@@ -378,7 +378,7 @@ citus_internal_gateway_terminate_backend(PG_FUNCTION_ARGS)
 {
 	int			number = PG_GETARG_INT32(0);
 	int64		timeout = PG_GETARG_INT64(1);
-	BoardClient client;
+	ClientEntry client;
 
 	if (timeout < 0 || !order_client(number, ORDER_TERMINATE))
 		return DirectFunctionCall2(pg_terminate_backend, Int32GetDatum(pid_of_number(number)), Int64GetDatum(timeout));
@@ -386,7 +386,7 @@ citus_internal_gateway_terminate_backend(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(true);
 	for (int64 waited = 0; waited < timeout; waited += ORDER_LOOK)
 	{
-		if (!board_client_find(number, &client))
+		if (!client_entry_find(number, &client))
 			PG_RETURN_BOOL(true);
 		wait_for_gateway();
 	}

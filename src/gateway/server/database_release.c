@@ -7,7 +7,7 @@
  * after having waited for its end for five seconds.  For users, a database
  * whose clients have gone is free, although the gateway keeps sessions for the
  * next ones.  So the owner's command first writes the database's Oid to the
- * board, and during that time the gateway processes close the idle sessions of
+ * area, and during that time the gateway processes close the idle sessions of
  * pools without clients.  Sessions that rest, whose connections other nodes
  * keep, are ended at once.
  *
@@ -76,10 +76,10 @@ announce_statement(const Node *statement)
 	if (!OidIsValid(database) || !object_ownercheck(DatabaseRelationId, database, GetUserId()))
 		return;
 	backend_end_resting(database, MaxBackends);
-	if (gateway_board == NULL)
+	if (gateway_area == NULL)
 		return;
-	number = (pg_atomic_read_u64(&gateway_board->released) >> 32) + 1;
-	pg_atomic_write_u64(&gateway_board->released, number << 32 | database);
+	number = (pg_atomic_read_u64(&gateway_area->released) >> 32) + 1;
+	pg_atomic_write_u64(&gateway_area->released, number << 32 | database);
 }
 
 void
@@ -97,7 +97,7 @@ database_released(int64 now)
 {
 	static uint64 last_released = 0;
 	static int64 released_until = 0;
-	uint64		released = pg_atomic_read_u64(&gateway_board->released);
+	uint64		released = pg_atomic_read_u64(&gateway_area->released);
 
 	if (released != last_released)
 	{

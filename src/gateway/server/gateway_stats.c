@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.c
- *	  The *board*: memory that the server and the gateway's processes share,
+ *	  The shared area: memory that the server and the gateway's processes share,
  *	  for counters and requests.
  *
  * Gateway processes detach from the server's shared memory, so the postmaster
- * maps the board before it forks, and it is never unmapped.  Each gateway
+ * maps the area before it forks, and it is never unmapped.  Each gateway
  * process writes its own counters, and reads whether it must pause, and how
  * often DDL has committed.  There is no lock; a reader may see counters of
  * different moments.
@@ -34,28 +34,28 @@ SQL_FUNCTION(citus_gateway_resume);
 
 static GatewayStats no_stats;
 
-GatewayBoard *gateway_board = NULL;
+GatewayArea *gateway_area = NULL;
 GatewayStats *gateway_stats = &no_stats;
 
 void
-gateway_board_create(void)
+gateway_area_create(void)
 {
-	void	   *memory = mmap(NULL, sizeof(GatewayBoard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void	   *memory = mmap(NULL, sizeof(GatewayArea), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		ereport(FATAL,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("could not map memory for the gateway: %m")));
-	gateway_board = memory;
-	pg_atomic_init_u64(&gateway_board->ddl, 0);
-	pg_atomic_init_u64(&gateway_board->defaults, 0);
-	pg_atomic_init_u64(&gateway_board->released, 0);
-	board_clients_create();
+	gateway_area = memory;
+	pg_atomic_init_u64(&gateway_area->ddl, 0);
+	pg_atomic_init_u64(&gateway_area->defaults, 0);
+	pg_atomic_init_u64(&gateway_area->released, 0);
+	client_entries_create();
 	for (int i = 0; i < MAX_GATEWAY_PROCESSES; i++)
-		for (int slot = 0; slot < MAX_BOARD_CANCELS; slot++)
+		for (int slot = 0; slot < MAX_REQUESTS; slot++)
 		{
-			pg_atomic_init_u64(&gateway_board->cancels[i][slot], 0);
-			pg_atomic_init_u64(&gateway_board->strays[i][slot], 0);
+			pg_atomic_init_u64(&gateway_area->cancels[i][slot], 0);
+			pg_atomic_init_u64(&gateway_area->forwarded[i][slot], 0);
 		}
 }
 
@@ -64,7 +64,7 @@ gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key)
 {
 	uint64		request = (uint64) (uint32) pid << 32 | (uint32) key;
 
-	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+	for (int i = 0; i < MAX_REQUESTS; i++)
 	{
 		uint64		empty = 0;
 
@@ -124,9 +124,9 @@ citus_internal_gateway_unrouted(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; gateway_board != NULL && i < gateway_processes; i++)
+	for (int i = 0; gateway_area != NULL && i < gateway_processes; i++)
 	{
-		const GatewayStats *stats = &gateway_board->processes[i];
+		const GatewayStats *stats = &gateway_area->processes[i];
 
 		for (int reason = 0; stats->pid != 0 && reason < UNROUTED_REASONS; reason++)
 		{
@@ -148,11 +148,11 @@ citus_internal_gateway_processes(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; gateway_board != NULL && i < gateway_processes; i++)
+	for (int i = 0; gateway_area != NULL && i < gateway_processes; i++)
 	{
-		GatewayStats stats = gateway_board->processes[i];
+		GatewayStats stats = gateway_area->processes[i];
 		Datum		values[] = {
-			Int32GetDatum((int32) stats.pid), BoolGetDatum(gateway_board->paused),
+			Int32GetDatum((int32) stats.pid), BoolGetDatum(gateway_area->paused),
 			Int64GetDatum(stats.clients), Int64GetDatum(stats.waiting), Int64GetDatum(stats.active),
 			Int64GetDatum(stats.pools), Int64GetDatum(stats.sessions), Int64GetDatum(stats.node_sessions),
 			Int64GetDatum(stats.logins), Int64GetDatum(stats.transactions), Int64GetDatum(stats.routed),
@@ -174,12 +174,12 @@ citus_internal_gateway_processes(PG_FUNCTION_ARGS)
 static void
 set_paused(bool paused)
 {
-	if (gateway_board == NULL)
+	if (gateway_area == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this server has no gateway"),
 				 errhint("Set citus.gateway_port, and restart the server.")));
-	gateway_board->paused = paused;
+	gateway_area->paused = paused;
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.h
- *	  The board: memory that the server and the gateway's processes share.
+ *	  The shared area: memory that the server and the gateway's processes share.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
 #define MAX_GATEWAY_PROCESSES 64
 
 /* How many cancel requests may wait for each process. */
-#define MAX_BOARD_CANCELS 8
+#define MAX_REQUESTS 8
 
 /* Why a statement was not routed, but run by a session of this node. */
 typedef enum UnroutedReason
@@ -36,21 +36,21 @@ typedef enum UnroutedReason
 #define WAIT_BUCKETS 40
 
 /*
- * The most sessions of all processes whose clients are on the board; others
+ * The most sessions of all processes whose clients are in the area; others
  * report the gateway's address.
  */
-#define MAX_BOARD_SESSIONS 4096
+#define MAX_SESSION_ENTRIES 4096
 
 /* Which client has a session of this server. */
-typedef struct BoardSession
+typedef struct SessionEntry
 {
 	volatile uint32 changes;	/* odd while it is being written */
 	SockAddr	address;		/* salen 0: none yet */
 	SockAddr	server_address; /* our end of its connection */
-	volatile int client;		/* its place in board_clients, from 1 */
+	volatile int client;		/* its place in client_entries, from 1 */
 	volatile int last_number;	/* its number, also after it has returned the
 								 * session */
-} BoardSession;
+} SessionEntry;
 
 /* What a client does, for pg_stat_activity. */
 typedef enum ClientShown
@@ -60,8 +60,8 @@ typedef enum ClientShown
 	CLIENT_SHOWN_IN_BLOCK,		/* idle in a transaction block */
 } ClientShown;
 
-/* A client of the gateway (client_board.c). */
-typedef struct BoardClient
+/* A client of the gateway (client_entries.c). */
+typedef struct ClientEntry
 {
 	volatile uint32 changes;	/* odd while it is being written */
 	volatile int number;		/* 0: the entry is free */
@@ -75,7 +75,7 @@ typedef struct BoardClient
 	Oid			database;
 	SockAddr	address;
 	char		application_name[NAMEDATALEN];
-} BoardClient;
+} ClientEntry;
 
 /* What a session may order about a client. */
 typedef enum ClientOrder
@@ -117,7 +117,7 @@ typedef struct GatewayStats
  * In memory that gateway processes share with the server's, although they have
  * left its shared memory.
  */
-typedef struct GatewayBoard
+typedef struct GatewayArea
 {
 	volatile bool paused;		/* clients wait */
 	pg_atomic_uint64 ddl;		/* grows when DDL commits on this server */
@@ -134,23 +134,23 @@ typedef struct GatewayBoard
 	 * cancel requests from clients, for other nodes' gateways
 	 * (cancel_function.c); 0: none
 	 */
-	pg_atomic_uint64 cancels[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
+	pg_atomic_uint64 cancels[MAX_GATEWAY_PROCESSES][MAX_REQUESTS];
 
 	/* that have come to us, and are to be sent to the other nodes */
-	pg_atomic_uint64 strays[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
+	pg_atomic_uint64 forwarded[MAX_GATEWAY_PROCESSES][MAX_REQUESTS];
 
 	/* orders about a process's clients: number and order; 0: none */
-	pg_atomic_uint64 orders[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
+	pg_atomic_uint64 orders[MAX_GATEWAY_PROCESSES][MAX_REQUESTS];
 	pg_atomic_uint32 orders_given[MAX_GATEWAY_PROCESSES];	/* 0: none */
 	GatewayStats processes[MAX_GATEWAY_PROCESSES];
 
 	/* each process has a share of these; pid 0: free */
-	volatile int32 session_pids[MAX_BOARD_SESSIONS];
-	BoardSession sessions[MAX_BOARD_SESSIONS];
-} GatewayBoard;
+	volatile int32 session_pids[MAX_SESSION_ENTRIES];
+	SessionEntry sessions[MAX_SESSION_ENTRIES];
+} GatewayArea;
 
 /* NULL in a server without a gateway. */
-extern GatewayBoard *gateway_board;
+extern GatewayArea *gateway_area;
 
 /* Stores a request in one of a process's slots; false if none is free. */
 extern bool gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key);
@@ -165,33 +165,33 @@ extern void gateway_stats_waited(int64 microseconds);
  * session_client.c: an entry for a session of this process with that pid, NULL
  * if none is free; the client that it is lent to; its end.  NULL is ignored.
  */
-extern BoardSession *board_session_take(int process, int32 pid);
-extern void board_session_lend(BoardSession *session, BoardClient *client, const SockAddr *address,
+extern SessionEntry *session_entry_take(int process, int32 pid);
+extern void session_entry_lend(SessionEntry *session, ClientEntry *client, const SockAddr *address,
 							   const SockAddr *server_address);
-extern void board_session_drop(BoardSession *session);
+extern void session_entry_drop(SessionEntry *session);
 
 /* Called at the start of a process: resets what an earlier one has left. */
-extern void board_sessions_clear(int process);
+extern void session_entries_clear(int process);
 
 /*
- * client_board.c: the entries of all processes' clients, as many for each as
+ * client_entries.c: the entries of all processes' clients, as many for each as
  * it may have.
  */
-extern BoardClient *board_clients;
-extern int	board_clients_count(void);
-extern void board_clients_create(void);
-extern void board_clients_clear(int process);
+extern ClientEntry *client_entries;
+extern int	client_entries_count(void);
+extern void client_entries_create(void);
+extern void client_entries_clear(int process);
 
 /*
  * The gateway process: an entry for a client, filled; NULL if there is none,
  * which the other functions ignore.
  */
-extern BoardClient *board_client_take(int process, const BoardClient *client);
-extern void board_client_drop(BoardClient *client);
-extern void board_client_rename(BoardClient *client, const char *application_name);
+extern ClientEntry *client_entry_take(int process, const ClientEntry *client);
+extern void client_entry_drop(ClientEntry *client);
+extern void client_entry_rename(ClientEntry *client, const char *application_name);
 
 static inline void
-board_client_show(BoardClient *client, int session, ClientShown state, int64 since)
+client_entry_show(ClientEntry *client, int session, ClientShown state, int64 since)
 {
 	if (client == NULL)
 		return;
@@ -201,26 +201,26 @@ board_client_show(BoardClient *client, int session, ClientShown state, int64 sin
 }
 
 /* Calls obey for the orders that have been given about its clients. */
-extern void board_orders_take(int process, void (*obey) (int number, ClientOrder order));
+extern void client_orders_take(int process, void (*obey) (int number, ClientOrder order));
 
 /*
- * The server: copies an entry; false if it is free.  board_client_find does so
+ * The server: copies an entry; false if it is free.  client_entry_find does so
  * by the client's number.
  */
-extern bool board_client_read(int i, BoardClient *copy);
-extern bool board_client_find(int number, BoardClient *copy);
+extern bool client_entry_read(int i, ClientEntry *copy);
+extern bool client_entry_find(int number, ClientEntry *copy);
 
 /* False: the process has too many orders now. */
-extern bool board_order_give(int number, ClientOrder order);
+extern bool client_order_give(int number, ClientOrder order);
 
 /*
  * Both: the number of the client that has a session of this server now, or had
  * it last; 0 if there is none.
  */
-extern int	board_number_of_session(int pid);
-extern int	board_number_of_last_client(int pid);
+extern int	client_number_of_session(int pid);
+extern int	client_number_of_last(int pid);
 
 /* Called while the server starts, before it forks. */
-extern void gateway_board_create(void);
+extern void gateway_area_create(void);
 
 #endif							/* CITUS_GATEWAY_SERVER_GATEWAY_STATS_H */

@@ -4,13 +4,13 @@
  *	  A session that sends the answers to several clients' statements together.
  *
  * A gateway process sends the statements of several clients to a session of
- * another node before it has the first answer (turn.c).  The server flushes
- * its output at each ReadyForQuery, so each statement costs a system call, the
- * way of a packet through the kernel, and often a wake-up of the gateway.
- * With citus.answers_together, which the gateway sets for such sessions, the
- * flush at ReadyForQuery is left out while input is waiting that has been
- * received already; that input's answer, or the end of the input, flushes
- * both.
+ * another node before it has the first answer (session_queue.c).  The server
+ * flushes its output at each ReadyForQuery, so each statement costs a system
+ * call, the way of a packet through the kernel, and often a wake-up of the
+ * gateway.  With citus.answers_together, which the gateway sets for such
+ * sessions, the flush at ReadyForQuery is left out while input is waiting that
+ * has been received already; that input's answer, or the end of the input,
+ * flushes both.
  *
  * The input that is waiting must be a whole message, or the rest of it must
  * come without an answer: the gateway shares only sessions that it sends whole

@@ -3,7 +3,7 @@
  * session_client.c
  *	  The address of the client that a session of the gateway serves.
  *
- * The gateway process writes the address of a session's client to the board
+ * The gateway process writes the address of a session's client to the area
  * (gateway_stats.c).  The session reads it when a statement begins, and
  * reports it in the place of its own connection's: in pg_stat_activity,
  * inet_client_addr(), inet_server_port() and the log.  There is no lock: the
@@ -32,39 +32,39 @@
  * The gateway
  */
 
-BoardSession *
-board_session_take(int process, int32 pid)
+SessionEntry *
+session_entry_take(int process, int32 pid)
 {
-	int			share = MAX_BOARD_SESSIONS / gateway_processes;
-	BoardSession *sessions = &gateway_board->sessions[process * share];
+	int			share = MAX_SESSION_ENTRIES / gateway_processes;
+	SessionEntry *sessions = &gateway_area->sessions[process * share];
 
 	for (int i = 0; i < share; i++)
 	{
-		if (gateway_board->session_pids[process * share + i] != 0)
+		if (gateway_area->session_pids[process * share + i] != 0)
 			continue;
 		sessions[i].address.salen = 0;
 		sessions[i].client = 0;
 		sessions[i].last_number = 0;
 		pg_write_barrier();
-		gateway_board->session_pids[process * share + i] = pid;
+		gateway_area->session_pids[process * share + i] = pid;
 		return &sessions[i];
 	}
 	return NULL;
 }
 
 void
-board_session_drop(BoardSession *session)
+session_entry_drop(SessionEntry *session)
 {
 	if (session != NULL)
-		gateway_board->session_pids[session - gateway_board->sessions] = 0;
+		gateway_area->session_pids[session - gateway_area->sessions] = 0;
 }
 
 void
-board_session_lend(BoardSession *session, BoardClient *client, const SockAddr *address, const SockAddr *server_address)
+session_entry_lend(SessionEntry *session, ClientEntry *client, const SockAddr *address, const SockAddr *server_address)
 {
 	if (session == NULL)
 		return;
-	session->client = client == NULL ? 0 : client - board_clients + 1;
+	session->client = client == NULL ? 0 : client - client_entries + 1;
 	session->last_number = client == NULL ? 0 : client->number;
 	session->changes++;
 	pg_write_barrier();
@@ -75,11 +75,11 @@ board_session_lend(BoardSession *session, BoardClient *client, const SockAddr *a
 }
 
 void
-board_sessions_clear(int process)
+session_entries_clear(int process)
 {
-	int			share = MAX_BOARD_SESSIONS / gateway_processes;
+	int			share = MAX_SESSION_ENTRIES / gateway_processes;
 
-	memset((void *) &gateway_board->session_pids[process * share], 0, share * sizeof(int32));
+	memset((void *) &gateway_area->session_pids[process * share], 0, share * sizeof(int32));
 }
 
 /*
@@ -89,12 +89,12 @@ board_sessions_clear(int process)
 static ExecutorStart_hook_type executor_start_next = NULL;
 static ProcessUtility_hook_type utility_next_in_session = NULL;
 
-static const BoardSession *
+static const SessionEntry *
 find_own_session(void)
 {
-	for (int i = 0; i < MAX_BOARD_SESSIONS; i++)
-		if (gateway_board->session_pids[i] == MyProcPid)
-			return &gateway_board->sessions[i];
+	for (int i = 0; i < MAX_SESSION_ENTRIES; i++)
+		if (gateway_area->session_pids[i] == MyProcPid)
+			return &gateway_area->sessions[i];
 	return NULL;
 }
 
@@ -122,7 +122,7 @@ set_client_address(const SockAddr *address)
 static void
 look_for_client(void)
 {
-	static const BoardSession *own = NULL;
+	static const SessionEntry *own = NULL;
 	static bool looked = false;
 	static uint32 seen = 0;
 	uint32		changes;

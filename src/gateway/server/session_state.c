@@ -242,11 +242,11 @@ transaction_event(XactEvent event, void *arg)
 	{
 		if (event != XACT_EVENT_ABORT && (has_defaults || has_roles))
 			backend_defaults_changed();
-		if (event != XACT_EVENT_ABORT && gateway_board != NULL)
+		if (event != XACT_EVENT_ABORT && gateway_area != NULL)
 		{
-			pg_atomic_fetch_add_u64(&gateway_board->ddl, 1);
+			pg_atomic_fetch_add_u64(&gateway_area->ddl, 1);
 			if (has_defaults)
-				pg_atomic_fetch_add_u64(&gateway_board->defaults, 1);
+				pg_atomic_fetch_add_u64(&gateway_area->defaults, 1);
 		}
 		has_ddl = false;
 		has_defaults = has_roles = false;

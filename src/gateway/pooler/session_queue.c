@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
- * turn.c
- *	  Statements of several clients on one session, one after another.
+ * session_queue.c
+ *	  Statements of several clients, pipelined on one session.
  *
  * A routed statement is its client's whole transaction, so statements of other
  * clients can be sent to the same session before it has answered the first,
  * each with its own Sync.  This saves most of the system calls and process
  * switches of a short statement.  No statement holds a lock when the next
  * begins, so no client waits for one behind it.  backend->client is the client
- * that is answered now, backend->turns.line has the clients behind it.
+ * that is answered now, backend->queue.behind has the clients behind it.
  *
  * A client must not wait for another client's long statement.  Texts whose
  * executions take long, or whose answers are large, don't share a session.
  * Whether a statement will wait for a lock isn't known, so a statement that
  * delays others is cancelled after a moment, and sent again to a session of
  * its own.  A cancel request may arrive late and hit the next statement.
- * While that is possible (backend->turns.cancelling), each answer is examined
+ * While that is possible (backend->queue.cancelling), each answer is examined
  * as a whole, and a statement that failed by another client's request is sent
  * again, too.  An error has undone it, and nothing of its answer has been
  * passed on.
@@ -28,7 +28,7 @@
 #include "gateway/server/gateway_stats.h"
 
 /* After this time, a statement that delays others is cancelled. */
-#define MAX_TURN INT64CONST(100000)
+#define MAX_DELAY INT64CONST(100000)
 
 /* How long a text that has delayed others shares no session. */
 #define ALONE_TIME INT64CONST(10000000)
@@ -37,19 +37,19 @@
 #define SMALL_ANSWER 8192
 
 static int64
-turn_cost(const Client *client)
+cost_of_queued(const Client *client)
 {
 	return client != NULL ? client->routed.text->cost : 0;
 }
 
 /* How long a client would wait, or -1 if it can't be served there. */
 static int64
-wait_in_line(Backend *backend, const Client *client)
+wait_in_queue(Backend *backend, const Client *client)
 {
-	int64		wait = turn_cost(backend->client);
+	int64		wait = cost_of_queued(backend->client);
 
-	if (backend->state != BACKEND_LENT || !backend->turns.shared || backend->turns.cancelling || backend->retired ||
-		backend->turns.nline == MAX_LINE || stream_now - backend->turns.since > LONG_WAIT ||
+	if (backend->state != BACKEND_LENT || !backend->queue.shared || backend->queue.cancelling || backend->retired ||
+		backend->queue.nbehind == MAX_QUEUED || stream_now - backend->queue.since > LONG_WAIT ||
 		strcmp(backend->settings, client->settings) != 0)
 		return -1;
 	switch (backend_text_state(backend, client->routed.text))
@@ -64,13 +64,13 @@ wait_in_line(Backend *backend, const Client *client)
 		case TEXT_PREPARED:
 			break;
 	}
-	for (int i = 0; i < backend->turns.nline; i++)
-		wait += turn_cost(backend->turns.line[i]);
+	for (int i = 0; i < backend->queue.nbehind; i++)
+		wait += cost_of_queued(backend->queue.behind[i]);
 	return wait;
 }
 
 Backend *
-turn_find(Pool *pool, const Client *client, int64 limit)
+session_queue_find(Pool *pool, const Client *client, int64 limit)
 {
 	Backend    *best = NULL;
 	int64		least = limit + 1;
@@ -81,7 +81,7 @@ turn_find(Pool *pool, const Client *client, int64 limit)
 	dlist_foreach(iter, &pool->backends)
 	{
 		Backend    *backend = dlist_container(Backend, link, iter.cur);
-		int64		wait = wait_in_line(backend, client);
+		int64		wait = wait_in_queue(backend, client);
 
 		if (wait < 0 || wait >= least)
 			continue;
@@ -92,7 +92,7 @@ turn_find(Pool *pool, const Client *client, int64 limit)
 }
 
 void
-turn_join(Backend *backend, Client *client)
+session_queue_join(Backend *backend, Client *client)
 {
 	session_attach(client, backend);
 	client_change_state(client, CLIENT_ACTIVE);
@@ -101,28 +101,28 @@ turn_join(Backend *backend, Client *client)
 
 /* Cancels the statement that runs now. */
 static void
-cancel_turn(Backend *backend)
+cancel_running(Backend *backend)
 {
-	backend->turns.cancelling = true;
+	backend->queue.cancelling = true;
 	cancel_send(backend);
 }
 
 void
-turn_sent(Client *client)
+session_queue_sent(Client *client)
 {
 	Backend    *backend = client->backend;
 
 	client->routed.sent = true;
-	backend->turns.shared = !client->routed.alone;
+	backend->queue.shared = !client->routed.alone;
 	if (client != backend->client)
 		return;
-	backend->turns.since = stream_now;
+	backend->queue.since = stream_now;
 	if (client->cancelled)
-		cancel_turn(backend);
+		cancel_running(backend);
 }
 
 void
-turn_forget(Client *client)
+session_queue_forget(Client *client)
 {
 	if (client->routed.text == NULL)
 		return;
@@ -135,7 +135,7 @@ turn_forget(Client *client)
 }
 
 void
-turn_again(Client *client)
+session_queue_again(Client *client)
 {
 	char	   *copy = client->routed.copy;
 	bool		cancelled = client->cancelled;
@@ -145,7 +145,7 @@ turn_again(Client *client)
 		client_set_statement(client, copy + MESSAGE_HEAD, NULL);
 	stream_unread(&client->stream, copy, client->routed.len);
 	gateway_stats->resent++;
-	turn_forget(client);
+	session_queue_forget(client);
 	client->routed.alone = true;
 	client->cancelled = cancelled;
 	session_detach(client);
@@ -154,24 +154,24 @@ turn_again(Client *client)
 }
 
 void
-turn_cancel(Client *client)
+session_queue_cancel(Client *client)
 {
 	client->cancelled = true;
 	if (client->routed.sent && client == client->backend->client)
-		cancel_turn(client->backend);
+		cancel_running(client->backend);
 }
 
 /* The next client's statement runs now. */
 static void
-next_turn(Backend *backend)
+next_of_queue(Backend *backend)
 {
-	backend->client = backend->turns.line[0];
-	backend->turns.nline--;
-	memmove(backend->turns.line, backend->turns.line + 1, sizeof(Client *) * backend->turns.nline);
-	backend->turns.since = stream_now;
-	backend->turns.bytes = 0;
+	backend->client = backend->queue.behind[0];
+	backend->queue.nbehind--;
+	memmove(backend->queue.behind, backend->queue.behind + 1, sizeof(Client *) * backend->queue.nbehind);
+	backend->queue.since = stream_now;
+	backend->queue.bytes = 0;
 	if (backend->client != NULL && backend->client->cancelled)
-		cancel_turn(backend);
+		cancel_running(backend);
 }
 
 /*
@@ -180,18 +180,18 @@ next_turn(Backend *backend)
  * and the others none.
  */
 static void
-note_turn(Backend *backend)
+note_execution(Backend *backend)
 {
 	PreparedText *text = backend->client->routed.text;
-	int64		took = stream_now - backend->turns.since;
+	int64		took = stream_now - backend->queue.since;
 
 	text->cost += (took - text->cost) / (text->cost == 0 ? 1 : took < text->cost ? 2 : 16);
-	if (backend->turns.bytes > SMALL_ANSWER)
+	if (backend->queue.bytes > SMALL_ANSWER)
 		text->alone_until = stream_now + ALONE_TIME;
 }
 
 void
-turn_end(Backend *backend)
+session_queue_end(Backend *backend)
 {
 	Client	   *client = backend->client;
 
@@ -199,8 +199,8 @@ turn_end(Backend *backend)
 	if (client != NULL)
 	{
 		if (client->routed.copy != NULL)
-			note_turn(backend);
-		turn_forget(client);
+			note_execution(backend);
+		session_queue_forget(client);
 		session_detach(client);
 		client_change_state(client, CLIENT_IDLE);
 		client_ready(client);
@@ -213,11 +213,11 @@ turn_end(Backend *backend)
 		backend_close(backend);
 		pool_ready(pool);
 	}
-	else if (backend->turns.nline == 0)
+	else if (backend->queue.nbehind == 0)
 		backend_give_back(backend);
 	else
 	{
-		next_turn(backend);
+		next_of_queue(backend);
 		pool_ready(backend->pool);
 	}
 }
@@ -244,31 +244,31 @@ answer_is_whole(const ByteQueue *in, bool *cancelled)
 }
 
 bool
-turn_may_answer(Backend *backend)
+session_queue_may_answer(Backend *backend)
 {
 	const ByteQueue *in = &backend->stream.in;
 	Client	   *client = backend->client;
 	bool		cancelled;
 
-	if (!backend->turns.cancelling || backend->turns.bytes > 0 || client == NULL || !client->routed.sent ||
+	if (!backend->queue.cancelling || backend->queue.bytes > 0 || client == NULL || !client->routed.sent ||
 		client->routed.copy == NULL)
 		return true;
 	if (!answer_is_whole(in, &cancelled))
 		return queue_length(in) >= STREAM_HIGH_WATER || backend->stream.ended;
 	if (cancelled && !client->cancelled)
 	{
-		turn_again(client);
+		session_queue_again(client);
 	}
 	return true;
 }
 
 bool
-turn_is_refused(Backend *backend, const Message *error)
+session_queue_is_refused(Backend *backend, const Message *error)
 {
 	static const char *const classes[] = {"42", "3F", "0A", "26"};
 	const char *code = error_field(error, PG_DIAG_SQLSTATE);
 
-	if (!backend->client->routed.sent || backend->turns.bytes > 0 || code == NULL)
+	if (!backend->client->routed.sent || backend->queue.bytes > 0 || code == NULL)
 		return false;
 	for (int i = 0; i < lengthof(classes); i++)
 		if (strncmp(code, classes[i], 2) == 0)
@@ -277,11 +277,11 @@ turn_is_refused(Backend *backend, const Message *error)
 }
 
 bool
-turn_leave(Backend *backend, Client *client)
+session_queue_leave(Backend *backend, Client *client)
 {
 	bool		answered = backend->client == client;
 
-	if (answered && backend->turns.nline == 0)
+	if (answered && backend->queue.nbehind == 0)
 		return false;
 	session_detach(client);
 	if (!client->routed.sent)
@@ -319,7 +319,7 @@ cancel_at_last(Backend *backend)
 }
 
 void
-turn_tick(Pool *pool)
+session_queue_tick(Pool *pool)
 {
 	dlist_iter	iter;
 
@@ -334,8 +334,8 @@ turn_tick(Pool *pool)
 			cancel_at_last(backend);
 			continue;
 		}
-		if (backend->state != BACKEND_LENT || (backend->turns.nline == 0 && !wanted) || backend->cancels > 0 ||
-			backend->turns.bytes > 0 || stream_now - backend->turns.since < MAX_TURN)
+		if (backend->state != BACKEND_LENT || (backend->queue.nbehind == 0 && !wanted) || backend->cancels > 0 ||
+			backend->queue.bytes > 0 || stream_now - backend->queue.since < MAX_DELAY)
 			continue;
 		if (client != NULL && !wanted)
 			client->routed.text->alone_until = stream_now + ALONE_TIME;
@@ -344,7 +344,7 @@ turn_tick(Pool *pool)
 		 * again after that time, since a request may arrive before its
 		 * statement
 		 */
-		backend->turns.since = stream_now;
-		cancel_turn(backend);
+		backend->queue.since = stream_now;
+		cancel_running(backend);
 	}
 }

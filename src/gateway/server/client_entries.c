@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * client_board.c
- *	  The gateway's clients on the board, where sessions of the server find
+ * client_entries.c
+ *	  The gateway's clients in the shared area, where sessions of the server find
  *	  them by their numbers.
  *
  * A client has one number from its start to its end, which it gets as process
@@ -28,49 +28,49 @@
 #include "gateway/server/gateway.h"
 #include "gateway/server/gateway_stats.h"
 
-BoardClient *board_clients = NULL;
+ClientEntry *client_entries = NULL;
 
 int
-board_clients_count(void)
+client_entries_count(void)
 {
 	return gateway_max_clients * Min(gateway_processes, MAX_GATEWAY_PROCESSES);
 }
 
 void
-board_clients_create(void)
+client_entries_create(void)
 {
-	void	   *memory = mmap(NULL, sizeof(BoardClient) * board_clients_count(), PROT_READ | PROT_WRITE,
+	void	   *memory = mmap(NULL, sizeof(ClientEntry) * client_entries_count(), PROT_READ | PROT_WRITE,
 							  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		ereport(FATAL,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("could not map memory for the gateway: %m")));
-	board_clients = memory;
+	client_entries = memory;
 	for (int i = 0; i < MAX_GATEWAY_PROCESSES; i++)
 	{
-		pg_atomic_init_u32(&gateway_board->orders_given[i], 0);
-		for (int slot = 0; slot < MAX_BOARD_CANCELS; slot++)
-			pg_atomic_init_u64(&gateway_board->orders[i][slot], 0);
+		pg_atomic_init_u32(&gateway_area->orders_given[i], 0);
+		for (int slot = 0; slot < MAX_REQUESTS; slot++)
+			pg_atomic_init_u64(&gateway_area->orders[i][slot], 0);
 	}
 }
 
 void
-board_clients_clear(int process)
+client_entries_clear(int process)
 {
 	for (int i = 0; i < gateway_max_clients; i++)
-		if (board_clients[process * gateway_max_clients + i].number != 0)
-			board_clients[process * gateway_max_clients + i].number = 0;
+		if (client_entries[process * gateway_max_clients + i].number != 0)
+			client_entries[process * gateway_max_clients + i].number = 0;
 }
 
-BoardClient *
-board_client_take(int process, const BoardClient *client)
+ClientEntry *
+client_entry_take(int process, const ClientEntry *client)
 {
 	static int	next = 0;
 
 	for (int i = 0; i < gateway_max_clients; i++)
 	{
-		BoardClient *entry = &board_clients[process * gateway_max_clients + next];
+		ClientEntry *entry = &client_entries[process * gateway_max_clients + next];
 		uint32		changes = entry->changes;
 
 		next = (next + 1) % gateway_max_clients;
@@ -88,14 +88,14 @@ board_client_take(int process, const BoardClient *client)
 }
 
 void
-board_client_drop(BoardClient *client)
+client_entry_drop(ClientEntry *client)
 {
 	if (client != NULL)
 		client->number = 0;
 }
 
 void
-board_client_rename(BoardClient *client, const char *application_name)
+client_entry_rename(ClientEntry *client, const char *application_name)
 {
 	if (client == NULL)
 		return;
@@ -107,9 +107,9 @@ board_client_rename(BoardClient *client, const char *application_name)
 }
 
 bool
-board_client_read(int i, BoardClient *copy)
+client_entry_read(int i, ClientEntry *copy)
 {
-	const BoardClient *entry = &board_clients[i];
+	const ClientEntry *entry = &client_entries[i];
 	uint32		changes;
 
 	if (entry->number == 0)
@@ -125,67 +125,67 @@ board_client_read(int i, BoardClient *copy)
 }
 
 bool
-board_client_find(int number, BoardClient *copy)
+client_entry_find(int number, ClientEntry *copy)
 {
 	int			process = CANCEL_PID_PROCESS(number);
 
-	if (gateway_board == NULL || process < 0 || process >= Min(gateway_processes, MAX_GATEWAY_PROCESSES))
+	if (gateway_area == NULL || process < 0 || process >= Min(gateway_processes, MAX_GATEWAY_PROCESSES))
 		return false;
 	for (int i = process * gateway_max_clients; i < (process + 1) * gateway_max_clients; i++)
-		if (board_clients[i].number == number)
-			return board_client_read(i, copy) && copy->number == number;
+		if (client_entries[i].number == number)
+			return client_entry_read(i, copy) && copy->number == number;
 	return false;
 }
 
-/* The board's entry of a session of this server by its process id; or NULL. */
-static const BoardSession *
+/* The entry of a session of this server by its process id; or NULL. */
+static const SessionEntry *
 session_of_pid(int pid)
 {
-	if (gateway_board == NULL)
+	if (gateway_area == NULL)
 		return NULL;
-	for (int i = 0; i < MAX_BOARD_SESSIONS; i++)
-		if (gateway_board->session_pids[i] == pid)
-			return &gateway_board->sessions[i];
+	for (int i = 0; i < MAX_SESSION_ENTRIES; i++)
+		if (gateway_area->session_pids[i] == pid)
+			return &gateway_area->sessions[i];
 	return NULL;
 }
 
 int
-board_number_of_session(int pid)
+client_number_of_session(int pid)
 {
-	const BoardSession *session = session_of_pid(pid);
+	const SessionEntry *session = session_of_pid(pid);
 	int			i = session == NULL ? 0 : session->client;
 
-	return i > 0 && board_clients[i - 1].session == pid ? board_clients[i - 1].number : 0;
+	return i > 0 && client_entries[i - 1].session == pid ? client_entries[i - 1].number : 0;
 }
 
 int
-board_number_of_last_client(int pid)
+client_number_of_last(int pid)
 {
-	const BoardSession *session = session_of_pid(pid);
+	const SessionEntry *session = session_of_pid(pid);
 
 	return session == NULL ? 0 : session->last_number;
 }
 
 bool
-board_order_give(int number, ClientOrder order)
+client_order_give(int number, ClientOrder order)
 {
 	int			process = CANCEL_PID_PROCESS(number);
 
-	if (!gateway_put_cancel(gateway_board->orders[process], number, order))
+	if (!gateway_put_cancel(gateway_area->orders[process], number, order))
 		return false;
-	pg_atomic_fetch_add_u32(&gateway_board->orders_given[process], 1);
+	pg_atomic_fetch_add_u32(&gateway_area->orders_given[process], 1);
 	return true;
 }
 
 void
-board_orders_take(int process, void (*obey) (int number, ClientOrder order))
+client_orders_take(int process, void (*obey) (int number, ClientOrder order))
 {
-	pg_atomic_uint64 *orders = gateway_board->orders[process];
+	pg_atomic_uint64 *orders = gateway_area->orders[process];
 
-	if (pg_atomic_read_u32(&gateway_board->orders_given[process]) == 0)
+	if (pg_atomic_read_u32(&gateway_area->orders_given[process]) == 0)
 		return;
-	(void) pg_atomic_exchange_u32(&gateway_board->orders_given[process], 0);
-	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+	(void) pg_atomic_exchange_u32(&gateway_area->orders_given[process], 0);
+	for (int i = 0; i < MAX_REQUESTS; i++)
 	{
 		uint64		given = pg_atomic_exchange_u64(&orders[i], 0);
 
