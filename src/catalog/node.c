@@ -9,9 +9,9 @@
  * until the end of the transaction.
  *
  * Locking: a session that relies on the set of nodes, or on a node's address,
- * until the end of its transaction calls node_lock_set, node_lock_replicas or
- * node_lock_write first.  The locks for changes of nodes are in
- * cluster/node_locks.c.
+ * until the end of its transaction calls node_share_set_local,
+ * node_share_replicas_local or node_share_address_local first.  The locks for
+ * changes of nodes are in cluster/node_locks.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -314,13 +314,13 @@ node_of_group(int32 groupid)
 }
 
 void
-node_lock_set(void)
+node_share_set_local(void)
 {
 	LockRelationOid(dist_relid(PG_DIST_NODE), RowExclusiveLock);
 }
 
 void
-node_lock_replicas(void)
+node_share_replicas_local(void)
 {
 	LockRelationOid(dist_relid(PG_DIST_NODE), RowShareLock);
 }
@@ -341,7 +341,7 @@ node_tag(int32 groupid)
 }
 
 void
-node_lock_write(int32 groupid)
+node_share_address_local(int32 groupid)
 {
 	LOCKTAG		tag = node_tag(groupid);
 
@@ -351,7 +351,7 @@ node_lock_write(int32 groupid)
 }
 
 void
-node_lock_address(int32 groupid)
+node_exclude_address_local(int32 groupid)
 {
 	LOCKTAG		tag = node_tag(groupid);
 
@@ -364,7 +364,7 @@ node_await_address(int32 groupid)
 {
 	LOCKTAG		tag = node_tag(groupid);
 
-	node_lock_write(groupid);
+	node_share_address_local(groupid);
 	LockRelease(&tag, RowExclusiveLock, false);
 }
 
@@ -384,7 +384,7 @@ register_local_server(void)
 	/*
 	 * Of two concurrent sessions, one waits, and then finds the other's row.
 	 * This can't be a lock on pg_dist_node, since both may have called
-	 * node_lock_set.
+	 * node_share_set_local.
 	 */
 	LockRelationOid(dist_relid(PG_DIST_LOCAL_GROUP), ExclusiveLock);
 	relation = table_open(dist_relid(PG_DIST_NODE), RowExclusiveLock);

@@ -83,13 +83,13 @@ extern bool node_is_known(const char *host, int32 port);
  * end of the transaction (ROW EXCLUSIVE on pg_dist_node; cheap).  To be called
  * before the nodes are looked at by DDL and the creation of tables.
  */
-extern void node_lock_set(void);
+extern void node_share_set_local(void);
 
 /*
  * As above for writes to reference tables, whose rows new nodes get last: ROW
  * SHARE, which allows that a new node gets definitions meanwhile.
  */
-extern void node_lock_replicas(void);
+extern void node_share_replicas_local(void);
 
 /*
  * The number of a non-existent relation whose lock represents a node in the
@@ -101,13 +101,13 @@ extern void node_lock_replicas(void);
  * Keeps the address of a group's node from changing until the end of the
  * transaction, which will write there.
  */
-extern void node_lock_write(int32 groupid);
+extern void node_share_address_local(int32 groupid);
 
 /*
  * Waits for sessions that hold that lock, and blocks others, until the end of
  * the transaction.
  */
-extern void node_lock_address(int32 groupid);
+extern void node_exclude_address_local(int32 groupid);
 
 /* Waits for a change of the address of a group's node, if one is under way. */
 extern void node_await_address(int32 groupid);

@@ -97,7 +97,7 @@ members_sync(void)
 	if (back == NIL)
 		return;
 
-	node_locks_changes(unsynced);
+	node_exclude_changes_everywhere(unsynced);
 	foreach_int(groupid, back)
 		members_set(node_primary_of(groupid)->nodeid, "metadatasynced = true", unsynced);
 	foreach_int(groupid, back)

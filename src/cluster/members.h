@@ -40,7 +40,7 @@ extern List *members_leave_out_unreachable(List *left_out);
 
 /*
  * Marks the nodes of those groups as having missed a change;
- * node_locks_changes must have been called.
+ * node_exclude_changes_everywhere must have been called.
  */
 extern void members_mark_unsynced(List *groups, List *left_out);
 

@@ -4,9 +4,9 @@
  *	  Adding, changing and removing nodes.
  *
  * All of these functions run on any active node, by superusers, and take
- * node_locks_changes first.  Whatever they change, they change on all active
- * nodes in the distributed transaction.  The node that is disabled, removed or
- * moved may be down; the others must answer.
+ * node_exclude_changes_everywhere first.  Whatever they change, they change on
+ * all active nodes in the distributed transaction.  The node that is disabled,
+ * removed or moved may be down; the others must answer.
  *
  *-------------------------------------------------------------------------
  */
@@ -101,7 +101,7 @@ check_address_is_free(const char *host, int32 port)
 
 /*
  * Gives the coordinator an address, its first or a new one; returns its node
- * id.  node_locks_changes must have been called.
+ * id.  node_exclude_changes_everywhere must have been called.
  */
 static int32
 set_coordinator_address(const char *host, int32 port, const char *role, const char *cluster)
@@ -129,7 +129,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	if (strcmp(coordinator->host, host) != 0 || coordinator->port != port)
 	{
 		check_address_is_free(host, port);
-		node_locks_address(COORDINATOR_GROUP, NIL, NO_COOLDOWN);
+		node_exclude_address_everywhere(COORDINATOR_GROUP, NIL, NO_COOLDOWN);
 		members_set(coordinator->nodeid,
 					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), NIL);
 	}
@@ -216,7 +216,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 
 	check_address(host, port);
 	check_role(role, cluster);
-	node_locks_changes(NIL);
+	node_exclude_changes_everywhere(NIL);
 
 	present = node_at_address(host, port);
 	if (present != NULL)
@@ -251,7 +251,7 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 
 	check_address(host, port);
 	check_role(role, cluster);
-	node_locks_changes(NIL);
+	node_exclude_changes_everywhere(NIL);
 	set_coordinator_address(host, port, role, cluster);
 	PG_RETURN_VOID();
 }
@@ -284,7 +284,7 @@ citus_activate_node(PG_FUNCTION_ARGS)
 {
 	ClusterNode *node;
 
-	node_locks_changes(NIL);
+	node_exclude_changes_everywhere(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
 	if (!node->is_active && node->is_primary)
@@ -338,8 +338,8 @@ citus_disable_node(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 
 	left_out = members_leave_out_unreachable(own_group(node));
-	node_locks_changes(left_out);
-	node_locks_replicas(left_out, NIL);
+	node_exclude_changes_everywhere(left_out);
+	node_exclude_replicas_everywhere(left_out, NIL);
 	if (node->is_primary)
 	{
 		if (!PG_GETARG_BOOL(3))
@@ -418,8 +418,8 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	if (worker)
 		check_worker_removable(node, reachable);
 	node_users_await(node, reachable, left_out);
-	node_locks_changes(left_out);
-	node_locks_leaving(left_out, reachable ? node->groupid : 0);
+	node_exclude_changes_everywhere(left_out);
+	node_exclude_leaving_everywhere(left_out, reachable ? node->groupid : 0);
 	if (worker)
 	{
 		check_worker_removable(node, reachable);
@@ -467,9 +467,9 @@ citus_update_node(PG_FUNCTION_ARGS)
 
 	left_out = members_leave_out_unreachable(own_group(node));
 	if (node->is_primary)
-		node_locks_address(node->groupid, left_out, force ? Max(cooldown, 0) : NO_COOLDOWN);
+		node_exclude_address_everywhere(node->groupid, left_out, force ? Max(cooldown, 0) : NO_COOLDOWN);
 	else
-		node_locks_changes(left_out);
+		node_exclude_changes_everywhere(left_out);
 	members_set(nodeid, assignments, left_out);
 
 	/* the node itself gets the change at its new address, or has it */
@@ -495,7 +495,7 @@ citus_pause_node_within_txn(PG_FUNCTION_ARGS)
 	ClusterNode *node = node_require_id(PG_GETARG_INT32(0));
 	int32		cooldown = PG_GETARG_BOOL(1) ? Max(PG_GETARG_INT32(2), 0) : NO_COOLDOWN;
 
-	node_locks_address(node->groupid, members_leave_out_unreachable(own_group(node)), cooldown);
+	node_exclude_address_everywhere(node->groupid, members_leave_out_unreachable(own_group(node)), cooldown);
 	PG_RETURN_VOID();
 }
 
@@ -511,7 +511,7 @@ citus_set_node_property(PG_FUNCTION_ARGS)
 				 errmsg("unknown node property \"%s\"", property),
 				 errhint("The only property is \"shouldhaveshards\".")));
 
-	node_locks_changes(NIL);
+	node_exclude_changes_everywhere(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	members_set(node->nodeid, PG_GETARG_BOOL(3) ? "shouldhaveshards = true" : "shouldhaveshards = false",
 				NIL);

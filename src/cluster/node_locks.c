@@ -6,14 +6,14 @@
  * Three things are blocked, each on all active nodes, until commit:
  *
  * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, in
- *   the order of the groups.  It conflicts with node_lock_set.
+ *   the order of the groups.  It conflicts with node_share_set_local.
  * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
- *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has
- *   locked its table on its own node before it gets to pg_dist_node there, so
- *   code that locks the tables too, there and on the coordinator, does that
+ *   pg_dist_node, which conflicts with node_share_replicas_local.  A writer
+ *   has locked its table on its own node before it gets to pg_dist_node there,
+ *   so code that locks the tables too, there and on the coordinator, does that
  *   after the other nodes' pg_dist_node, and before this node's.
  * - writers to a node, which rely on its address: a lock on the node itself,
- *   which conflicts with node_lock_write.
+ *   which conflicts with node_share_address_local.
  *
  * Sessions may hold one of these locks from earlier statements of their
  * transactions, and wait for another.  So the latter two are taken in attempts
@@ -62,7 +62,7 @@ on_others(List *left_out, const char *sql)
  * nodes don't deadlock.
  */
 void
-node_locks_changes(List *left_out)
+node_exclude_changes_everywhere(List *left_out)
 {
 	int32		here = metadata_local_group();
 	bool		locked_here = false;
@@ -76,7 +76,7 @@ node_locks_changes(List *left_out)
 		}
 		remote_exec(groupid, "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
 		if (groupid == COORDINATOR_GROUP)
-			lock_node_set();
+			node_share_set_for_ddl();
 	}
 	if (!locked_here)
 		LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
@@ -97,7 +97,10 @@ lock_replicas(List *relids)
 		LockRelationOid(relid, ShareLock);
 }
 
-/* LockTaker's take of node_locks_replicas and node_locks_leaving. */
+/*
+ * LockTaker's take of node_exclude_replicas_everywhere and
+ * node_exclude_leaving_everywhere.
+ */
 static bool
 take_replica_locks(void *arg, int number, int timeout)
 {
@@ -115,7 +118,7 @@ take_replica_locks(void *arg, int number, int timeout)
 }
 
 void
-node_locks_replicas(List *left_out, List *tables)
+node_exclude_replicas_everywhere(List *left_out, List *tables)
 {
 	NodeLocks	locks = {.left_out = left_out, .tables = tables};
 	LockTaker	taker = {.take = take_replica_locks, .arg = &locks};
@@ -124,7 +127,7 @@ node_locks_replicas(List *left_out, List *tables)
 }
 
 void
-node_locks_leaving(List *left_out, int32 leaving)
+node_exclude_leaving_everywhere(List *left_out, int32 leaving)
 {
 	NodeLocks	locks = {.left_out = left_out, .leaving = leaving};
 	LockTaker	taker = {.take = take_replica_locks, .arg = &locks};
@@ -132,7 +135,7 @@ node_locks_leaving(List *left_out, int32 leaving)
 	(void) lock_in_attempts(&taker);
 }
 
-/* LockTaker's take of node_locks_address. */
+/* LockTaker's take of node_exclude_address_everywhere. */
 static bool
 take_address_locks(void *arg, int number, int timeout)
 {
@@ -140,8 +143,8 @@ take_address_locks(void *arg, int number, int timeout)
 	int			level = NewGUCNestLevel();
 
 	lock_attempt_limit(timeout);
-	node_locks_changes(locks->left_out);
-	node_lock_address(locks->groupid);
+	node_exclude_changes_everywhere(locks->left_out);
+	node_exclude_address_local(locks->groupid);
 	on_others(locks->left_out, node_call(NODE_lock_node_address, node_int(locks->groupid)));
 	AtEOXact_GUC(true, level);
 	return true;
@@ -167,7 +170,7 @@ end_others(void *arg)
 }
 
 void
-node_locks_address(int32 groupid, List *left_out, int cooldown)
+node_exclude_address_everywhere(int32 groupid, List *left_out, int cooldown)
 {
 	NodeLocks	locks = {.left_out = left_out, .groupid = groupid};
 	LockTaker	taker = {.take = take_address_locks, .arg = &locks};
@@ -188,6 +191,6 @@ SQL_FUNCTION(citus_internal_lock_node_address);
 Datum
 citus_internal_lock_node_address(PG_FUNCTION_ARGS)
 {
-	node_lock_address(PG_GETARG_INT32(0));
+	node_exclude_address_local(PG_GETARG_INT32(0));
 	PG_RETURN_VOID();
 }

@@ -20,24 +20,24 @@
  * end of the transaction.  Errors unless this node is active, if the
  * coordinator can be asked.
  */
-extern void node_locks_changes(List *left_out);
+extern void node_exclude_changes_everywhere(List *left_out);
 
 /*
  * Blocks writers of reference tables as well.  tables: Oids of reference
  * tables that are locked with it, in the order of their Oids.
  */
-extern void node_locks_replicas(List *left_out, List *tables);
+extern void node_exclude_replicas_everywhere(List *left_out, List *tables);
 
 /*
  * Blocks writers of reference tables, and all use of tables on the node of a
  * group, which leaves (0: on none).
  */
-extern void node_locks_leaving(List *left_out, int32 leaving);
+extern void node_exclude_leaving_everywhere(List *left_out, int32 leaving);
 
 /*
- * node_locks_changes, and blocks writers to a node.  Sessions that hold
- * conflicting locks after cooldown ms are terminated.
+ * node_exclude_changes_everywhere, and blocks writers to a node.  Sessions
+ * that hold conflicting locks after cooldown ms are terminated.
  */
-extern void node_locks_address(int32 groupid, List *left_out, int cooldown);
+extern void node_exclude_address_everywhere(int32 groupid, List *left_out, int cooldown);
 
 #endif							/* CITUS_CLUSTER_NODE_LOCKS_H */

@@ -53,7 +53,7 @@ citus_set_node_password(PG_FUNCTION_ARGS)
 		arguments[1] = text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	if (node_all() != NIL)
-		node_lock_set();
+		node_share_set_local();
 	(void) spi_exec(node_call(NODE_put_node_password, node_text(arguments[0]), node_text(arguments[1])));
 	CommandCounterIncrement();
 	foreach_ptr(ClusterNode, node, node_active_primaries_remote())

@@ -11,12 +11,12 @@
 #include "catalog/node.h"
 
 /*
- * Makes an active node (its row exists, and node_locks_changes was called)
- * equal to the others, in the distributed transaction: drops everything from a
- * former membership, then creates the rows of pg_dist_node, roles and other
- * objects, the definition and metadata of all distributed and reference
- * tables, and the data of reference tables, whose placements on it are added
- * on all nodes.
+ * Makes an active node (its row exists, and node_exclude_changes_everywhere
+ * was called) equal to the others, in the distributed transaction: drops
+ * everything from a former membership, then creates the rows of pg_dist_node,
+ * roles and other objects, the definition and metadata of all distributed and
+ * reference tables, and the data of reference tables, whose placements on it
+ * are added on all nodes.
  */
 extern void node_sync(const ClusterNode *node);
 

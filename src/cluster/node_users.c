@@ -8,7 +8,7 @@
  * tables of the node that leaves, which its sessions may be reading.  While it
  * waited for that under its own locks, no DDL could run.  So it first waits
  * for all such transactions that have begun before it, without a lock; those
- * that have come meanwhile are left to node_locks_leaving.
+ * that have come meanwhile are left to node_exclude_leaving_everywhere.
  *
  *-------------------------------------------------------------------------
  */

@@ -5,7 +5,8 @@
  *
  * The shards of distributed tables have one placement each, so that a node
  * can only leave once it has none; reference tables are on the other nodes
- * too.  Tables can't be created meanwhile: node_locks_changes has been called.
+ * too.  Tables can't be created meanwhile: node_exclude_changes_everywhere has
+ * been called.
  *
  *-------------------------------------------------------------------------
  */

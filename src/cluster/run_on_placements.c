@@ -259,13 +259,13 @@ run_command_on_colocated_placements(PG_FUNCTION_ARGS)
 	require_colocated(table, other);
 	for (int i = 0; i < table->nshards; i++)
 	{
-		const ShardInfo *beside = shard_beside(table, other, &table->shards[i]);
-		const char *names[] = {placement_name(table, &table->shards[i]), placement_name(other, beside)};
+		const ShardInfo *colocated = shard_colocated_with(table, other, &table->shards[i]);
+		const char *names[] = {placement_name(table, &table->shards[i]), placement_name(other, colocated)};
 		PlacementCommand *command;
 
 		command = make_placement_command(linitial(placement_nodes(table->shards[i].groupid, false)), table,
 										 table->shards[i].shardid, command_for_shards(sql, names, lengthof(names)));
-		command->other_shardid = beside->shardid;
+		command->other_shardid = colocated->shardid;
 		commands = lappend(commands, command);
 	}
 	list_sort(commands, compare_commands);

@@ -99,7 +99,7 @@ lock_reference_tables(List *tables, const ClusterNode *node)
 			relids = lappend_oid(relids, table->relid);
 	list_sort(relids, list_oid_cmp);
 	if (relids != NIL)
-		node_locks_replicas(list_make1_int(node->groupid), relids);
+		node_exclude_replicas_everywhere(list_make1_int(node->groupid), relids);
 }
 
 /*

@@ -53,7 +53,7 @@ citus_set_tenant_limits(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("table cannot be NULL")));
-	lock_node_set();
+	node_share_set_for_ddl();
 	table = metadata_require(PG_GETARG_OID(0));
 	if (table->kind == DIST_REFERENCE || (table->kind == DIST_SINGLE) != PG_ARGISNULL(1))
 		ereport(ERROR,

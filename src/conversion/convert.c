@@ -232,12 +232,12 @@ choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 
 /* The hash values of a new table's shard: those of the colocated shard. */
 static HashRange
-new_shard_range(const Distribution *wanted, const DistTable *beside, int index)
+new_shard_range(const Distribution *wanted, const DistTable *colocate_with, int index)
 {
 	HashRange	range;
 
-	if (beside != NULL)
-		return beside->shards[index].range;
+	if (colocate_with != NULL)
+		return colocate_with->shards[index].range;
 	shard_hash_range(wanted->shard_count, index, &range.min, &range.max);
 	return range;
 }
@@ -247,7 +247,7 @@ new_shard_range(const Distribution *wanted, const DistTable *beside, int index)
  * with their placements in groups.
  */
 static void
-insert_shards(Oid relid, const Distribution *wanted, const DistTable *beside, const int32 *groups)
+insert_shards(Oid relid, const Distribution *wanted, const DistTable *colocate_with, const int32 *groups)
 {
 	int64	   *shardids = next_ids(PG_DIST_SHARDID_SEQ, wanted->shard_count);
 	int64	   *placementids = next_ids(PG_DIST_PLACEMENTID_SEQ, wanted->shard_count);
@@ -260,7 +260,7 @@ insert_shards(Oid relid, const Distribution *wanted, const DistTable *beside, co
 			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, NULL, NULL);
 		else
 		{
-			range = new_shard_range(wanted, beside, i);
+			range = new_shard_range(wanted, colocate_with, i);
 			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, psprintf("%d", range.min),
 								  psprintf("%d", range.max));
 		}
@@ -269,11 +269,11 @@ insert_shards(Oid relid, const Distribution *wanted, const DistTable *beside, co
 }
 
 /*
- * Writes all metadata of a new distributed table on this node: beside a table,
- * unless that is NULL.
+ * Writes all metadata of a new distributed table on this node: colocated with
+ * a table, unless that is NULL.
  */
 static void
-insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
+insert_metadata(Oid relid, Distribution *wanted, const DistTable *colocate_with)
 {
 	List	   *targets = node_shard_targets();
 	int32		empty_group = 0;
@@ -281,23 +281,23 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 	int32	   *groups;
 
 	check_no_extension(relid);
-	if (beside == NULL)
-		beside = choose_colocated_table(wanted, &empty_group);
-	if (beside != NULL && !wanted->online)
+	if (colocate_with == NULL)
+		colocate_with = choose_colocated_table(wanted, &empty_group);
+	if (colocate_with != NULL && !wanted->online)
 	{
-		Oid			other = beside->relid;
+		Oid			other = colocate_with->relid;
 
-		lock_group_placements(beside->colocation_id);
-		beside = metadata_require(other);
+		lock_group_placements(colocate_with->colocation_id);
+		colocate_with = metadata_require(other);
 	}
-	if (beside != NULL)
-		wanted->shard_count = beside->nshards;
+	if (colocate_with != NULL)
+		wanted->shard_count = colocate_with->nshards;
 	groups = palloc(sizeof(int32) * wanted->shard_count);
-	if (beside != NULL)
+	if (colocate_with != NULL)
 	{
-		colocation_id = beside->colocation_id;
+		colocation_id = colocate_with->colocation_id;
 		for (int i = 0; i < wanted->shard_count; i++)
-			groups[i] = beside->shards[i].groupid;
+			groups[i] = colocate_with->shards[i].groupid;
 	}
 	else
 	{
@@ -316,7 +316,7 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 	metadata_insert_partition(relid, wanted->attno ? PARTMETHOD_HASH : PARTMETHOD_NONE,
 							  wanted->attno ? get_attname(relid, wanted->attno, false) : NULL,
 							  colocation_id, REPMODEL_STREAMING);
-	insert_shards(relid, wanted, beside, groups);
+	insert_shards(relid, wanted, colocate_with, groups);
 }
 
 /* Writes all metadata of a new reference table on this node. */
@@ -450,7 +450,7 @@ open_for_conversion(Oid relid, LOCKMODE mode)
 {
 	Relation	rel;
 
-	lock_node_set();
+	node_share_set_for_ddl();
 	rel = open_table_by_oid(relid, mode);
 	check_convertible(rel, false);
 	return rel;
@@ -530,7 +530,7 @@ distribution_of_partition(Relation rel, const Distribution *wanted, const char *
  * first one if that is NULL.
  */
 static void
-distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, const char *column)
+distribute_tables(List *relids, Distribution *wanted, const DistTable *colocate_with, const char *column)
 {
 	List	   *definitions = NIL;
 
@@ -543,9 +543,9 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 
 		if (rel->rd_rel->relispartition)
 			own = distribution_of_partition(rel, wanted, column);
-		insert_metadata(relid, &own, beside);
-		if (beside == NULL)
-			beside = metadata_require(relid);
+		insert_metadata(relid, &own, colocate_with);
+		if (colocate_with == NULL)
+			colocate_with = metadata_require(relid);
 		lock_others_everywhere(list_difference_oid(referenced_tables(relid, NULL, 0), relids), ShareRowExclusiveLock);
 		relation_close(rel, NoLock);
 	}

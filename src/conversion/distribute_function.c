@@ -243,7 +243,7 @@ create_distributed_function(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function with OID %u does not exist", record.function)));
-	lock_node_set();
+	node_share_set_for_ddl();
 	object_lock_names(list_make1(get_func_name(record.function)));
 	check_function(record.function);
 	if (!PG_ARGISNULL(3))

@@ -191,7 +191,7 @@ lock_schema(Oid schema)
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_SCHEMA), errmsg("schema with OID %u does not exist", schema)));
-	lock_node_set();
+	node_share_set_for_ddl();
 	object_lock_names(list_make1(name));
 	if (!object_ownercheck(NamespaceRelationId, schema, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);

@@ -306,12 +306,12 @@ catch_up(List *tables)
 }
 
 /*
- * Errors if the shards are not beside those of their colocation group any
- * more.  From now until the transaction ends no shards of the group are moved,
- * split or merged.
+ * Errors if the shards are not on the nodes of those of their colocation group
+ * any more.  From now until the transaction ends no shards of the group are
+ * moved, split or merged.
  */
 static void
-check_still_beside(List *relids)
+check_still_colocated(List *relids)
 {
 	int32		colocation_id = metadata_require(linitial_oid(relids))->colocation_id;
 	List	   *others = list_difference_oid(metadata_tables(colocation_id), relids);
@@ -392,7 +392,7 @@ online_rows_copy(List *relids)
 	}
 	DEBUG_POINT("online-rows-copied");
 	catch_up(lock.tables);
-	check_still_beside(relids);
+	check_still_colocated(relids);
 	(void) lock_in_attempts(&taker);
 	DEBUG_POINT("online-rows-locked");
 	(void) follow_tables(lock.tables);

@@ -76,7 +76,7 @@ open_distributed(Oid relid)
 {
 	Relation	rel;
 
-	lock_node_set();
+	node_share_set_for_ddl();
 	while (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()) &&
 		   !lock_everywhere(list_make1_oid(relid), AccessExclusiveLock))
 		;

@@ -188,16 +188,16 @@ traveling_columns(CopyFromState cstate)
 
 /* Defaults that are computed here draw from sequences as queries do. */
 static void
-turn_defaults(CopyFromState cstate)
+replace_default_functions(CopyFromState cstate)
 {
 	for (int i = 0; i < cstate->num_defaults; i++)
 	{
 		AttrNumber	attno = cstate->defmap[i] + 1;
 		Node	   *expr = build_column_default(cstate->rel, attno);
-		Node	   *turned = replaced_functions_turn_expression(expr);
+		Node	   *replaced = replaced_functions_apply_expression(expr);
 
-		if (turned != expr)
-			compat_set_copy_default(cstate, attno, expression_planner((Expr *) turned));
+		if (replaced != expr)
+			compat_set_copy_default(cstate, attno, expression_planner((Expr *) replaced));
 	}
 }
 
@@ -561,7 +561,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 
 	job.cstate = BeginCopyFrom(pstate, rel, (Node *) where, stmt->filename, stmt->is_program, NULL,
 							   stmt->attlist, stmt->options);
-	turn_defaults(job.cstate);
+	replace_default_functions(job.cstate);
 	job.estate = CreateExecutorState();
 	job.slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	job.qual = ExecInitQual(where, NULL);

@@ -131,7 +131,7 @@ lock_table_of_client(const CopyStmt *stmt)
 
 		if (table != NULL && table->kind == DIST_REFERENCE && !nodes_locked)
 		{
-			node_lock_replicas();
+			node_share_replicas_local();
 			nodes_locked = true;
 		}
 		table = lock_named_table(stmt);

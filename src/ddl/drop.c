@@ -318,8 +318,8 @@ lock_partitioned_table(UtilityCall *call, Node *object)
 }
 
 /*
- * The table that an object of a DROP belongs to, locked by utility_lock, or
- * NULL if it is not distributed.
+ * The table that an object of a DROP belongs to, locked by utility_take_lock,
+ * or NULL if it is not distributed.
  */
 static const DistTable *
 table_of_object(UtilityCall *call, Node *object)

@@ -165,7 +165,7 @@ run_everywhere_alone(UtilityCall *call, const char *text, char *index, Oid relid
 static void
 lock_again(Oid relid, LOCKMODE mode)
 {
-	lock_node_set();
+	node_share_set_for_ddl();
 	while (!lock_everywhere(list_make1_oid(relid), mode))
 		(void) metadata_require(relid);
 	if (!ActiveSnapshotSet())

@@ -78,7 +78,7 @@ comment_utility(UtilityCall *call)
 		relid = commented_table(stmt);
 		if (!OidIsValid(relid))
 			return false;
-	} while (!utility_lock(call, relid, ShareUpdateExclusiveLock, AccessShareLock));
+	} while (!utility_take_lock(call, relid, ShareUpdateExclusiveLock, AccessShareLock));
 	return metadata_lookup(relid) != NULL && run_and_relay(call);
 }
 

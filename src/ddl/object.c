@@ -8,7 +8,7 @@
  * the other nodes run its text:
  *
  *	  object_utility
- *		lock_node_set, object_lock_names
+ *		node_share_set_for_ddl, object_lock_names
  *		utility_run					object access hook: what it makes and changes
  *		object_is_local				any of that: the statement stays here
  *		relay_changes				utility_relay, or what stands for the text; the rows
@@ -531,7 +531,7 @@ object_utility(UtilityCall *call)
 		in_relayed_statement() || is_about_table(stmt) || lists_only_local(stmt, true))
 		return false;
 
-	lock_node_set();
+	node_share_set_for_ddl();
 	object_lock_names(object_statement_names(stmt));
 	if (lists_only_local(stmt, false))
 		return false;

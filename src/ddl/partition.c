@@ -106,7 +106,7 @@ rename_checks_of_shards(const DistTable *table, const DistTable *parent)
 			char	   *wanted = shard_constraint_name(table, name, shard->range);
 
 			rename_check(shard_relid, wanted, shard_relation_name(name, shard->shardid));
-			rename_check(shard_relid, wanted, shard_relation_name(name, shard_beside(table, parent, shard)->shardid));
+			rename_check(shard_relid, wanted, shard_relation_name(name, shard_colocated_with(table, parent, shard)->shardid));
 		}
 	}
 	relation_close(rel, NoLock);

@@ -64,7 +64,7 @@ rename_utility(UtilityCall *call)
 	utility_run(call);
 	utility_relay(call);
 	foreach(cell, for_shards)
-		run_utility(lfirst(cell), call->query);
+		run_raw_statement(lfirst(cell), call->query);
 	metadata_invalidate(table->relid);
 	return true;
 }

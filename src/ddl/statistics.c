@@ -45,7 +45,7 @@ utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode)
 	{
 		if (!OidIsValid(relid))
 			return NULL;
-		locked = utility_lock(call, relid, mode, AccessShareLock) ? relid : InvalidOid;
+		locked = utility_take_lock(call, relid, mode, AccessShareLock) ? relid : InvalidOid;
 		relid = table_of_statistics(names);
 	} while (relid != locked);
 	return metadata_lookup(relid);
@@ -82,7 +82,7 @@ create_statistics_utility(UtilityCall *call)
 
 		if (list_member_oid(before, statistics))
 			continue;
-		definition = statistics_definition(statistics);
+		definition = statistics_create_text(statistics);
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
 	}

@@ -17,7 +17,7 @@
  */
 extern Oid	table_of_statistics(List *names);
 
-/* The same, locked by utility_lock, if it is distributed; else NULL. */
+/* The same, locked by utility_take_lock, if it is distributed; else NULL. */
 extern const DistTable *utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode);
 
 #endif							/* CITUS_DDL_STATISTICS_H */

@@ -91,7 +91,7 @@ void
 utility_check_initiator(const UtilityCall *call)
 {
 	if (!call->relayed)
-		lock_node_set();
+		node_share_set_for_ddl();
 }
 
 /*
@@ -105,7 +105,7 @@ is_drop_table(Node *stmt)
 }
 
 bool
-utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
+utility_take_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
 {
 	bool		distributed = metadata_find(relid) != NULL;
 
@@ -138,7 +138,7 @@ utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, 
 	{
 		if (!OidIsValid(relid))
 			return NULL;
-		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
+		locked = utility_take_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
 		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
 	} while (relid != locked);
 	/* tables with damaged metadata can be dropped */

@@ -66,12 +66,12 @@ extern void utility_check_initiator(const UtilityCall *call);
  * the call was relayed, or if the user doesn't own the table, for which the
  * server will raise the error.
  */
-extern bool utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode);
+extern bool utility_take_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode);
 
 /*
  * The distributed or reference table that a statement names, itself or by an
- * index, locked by utility_lock; NULL if there is no such table, or if it is a
- * local one, then locked in local_mode.
+ * index, locked by utility_take_lock; NULL if there is no such table, or if it
+ * is a local one, then locked in local_mode.
  */
 extern const DistTable *utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode,
 									  LOCKMODE local_mode);

@@ -267,7 +267,7 @@ lock_to_analyze(Oid relid)
 {
 	if (get_rel_relkind(relid) != RELKIND_MATVIEW)
 		return lock_for_statistics(relid);
-	lock_node_set();
+	node_share_set_for_ddl();
 	object_lock_names(list_make1(get_rel_name(relid)));
 	return is_ours(relid);
 }

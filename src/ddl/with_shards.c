@@ -86,7 +86,7 @@ run_everywhere(UtilityCall *call, const char *text)
 	int			level;
 
 	if (!call->relayed)
-		lock_node_set();
+		node_share_set_for_ddl();
 	if (call->relayed || metadata_local_group() == COORDINATOR_GROUP)
 	{
 		utility_run(call);
@@ -119,7 +119,7 @@ list_tables_to_lock(List *relations, List **relids)
 		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 
 		if (metadata_lookup(relid) != NULL)
-			lock_node_set();
+			node_share_set_for_ddl();
 		else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION)
 			continue;
 		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) != ACLCHECK_OK)
@@ -536,7 +536,7 @@ grant_utility(UtilityCall *call)
 	{
 		for_shards->targtype = ACL_TARGET_OBJECT;
 		for_shards->objects = shards;
-		run_utility((Node *) for_shards, call->query);
+		run_raw_statement((Node *) for_shards, call->query);
 	}
 	AtEOXact_GUC(true, level);
 	return true;

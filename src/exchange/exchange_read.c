@@ -27,11 +27,11 @@
  */
 #define EXCHANGE_UNKNOWN_ROWS 10000000
 
-/* Reads so many bytes at a place of a file; false at its end. */
+/* Reads so many bytes at an offset of a file; false at its end. */
 static bool
-read_exchange(File file, void *data, int len, off_t place)
+read_exchange(File file, void *data, int len, off_t offset)
 {
-	int			found = FileRead(file, data, len, place, WAIT_EVENT_BUFFILE_READ);
+	int			found = FileRead(file, data, len, offset, WAIT_EVENT_BUFFILE_READ);
 
 	if (found == 0)
 		return false;
@@ -49,10 +49,10 @@ read_source(File file, ExchangeRow *row, TupleDesc columns, Tuplestorestate *sto
 	MemoryContext batch_context = AllocSetContextCreate(CurrentMemoryContext, "citus exchange batch",
 														ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(batch_context);
-	off_t		place = 0;
+	off_t		offset = 0;
 	int32		length;
 
-	while (read_exchange(file, &length, sizeof(length), place))
+	while (read_exchange(file, &length, sizeof(length), offset))
 	{
 		StringInfoData batch = {.data = MemoryContextAllocHuge(batch_context, (Size) length + 1),.len = length,
 		.maxlen = length + 1};
@@ -60,10 +60,10 @@ read_source(File file, ExchangeRow *row, TupleDesc columns, Tuplestorestate *sto
 		bool	   *nulls = palloc(sizeof(bool) * columns->natts);
 
 		CHECK_FOR_INTERRUPTS();
-		(void) read_exchange(file, batch.data, length, place + sizeof(length));
+		(void) read_exchange(file, batch.data, length, offset + sizeof(length));
 		while (exchange_row_take(row, &batch, values, nulls))
 			tuplestore_putvalues(store, columns, values, nulls);
-		place += sizeof(length) + length;
+		offset += sizeof(length) + length;
 		MemoryContextReset(batch_context);
 	}
 	MemoryContextSwitchTo(old_context);

@@ -155,12 +155,12 @@ check_exchange_size(off_t size)
 				 errmsg("temporary file size exceeds temp_file_limit (%dkB)", temp_file_limit)));
 }
 
-/* Writes all bytes at a place of a file. */
+/* Writes all bytes at an offset of a file. */
 static void
-write_exchange(File file, const void *data, int len, off_t place)
+write_exchange(File file, const void *data, int len, off_t offset)
 {
 	errno = 0;
-	if (FileWrite(file, unconstify(void *, data), len, place, WAIT_EVENT_BUFFILE_WRITE) == len)
+	if (FileWrite(file, unconstify(void *, data), len, offset, WAIT_EVENT_BUFFILE_WRITE) == len)
 		return;
 	if (errno == 0)
 		errno = ENOSPC;
@@ -175,17 +175,17 @@ exchange_store_append(const char *id, const char *source, const char *data, int 
 	char	   *path = source_path(id, source);
 	File		file = PathNameOpenTemporaryFile(path, O_RDWR);
 	int32		length = len;
-	off_t		place;
+	off_t		offset;
 
 	if (file < 0)
 	{
 		check_exchange_is_open(id);
 		file = PathNameCreateTemporaryFile(path, true);
 	}
-	place = FileSize(file);
-	check_exchange_size(place + sizeof(length) + len);
-	write_exchange(file, &length, sizeof(length), place);
-	write_exchange(file, data, len, place + sizeof(length));
+	offset = FileSize(file);
+	check_exchange_size(offset + sizeof(length) + len);
+	write_exchange(file, &length, sizeof(length), offset);
+	write_exchange(file, data, len, offset + sizeof(length));
 	FileClose(file);
 	pfree(path);
 }

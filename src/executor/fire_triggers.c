@@ -295,7 +295,7 @@ triggers_begin(EState *estate, Oid relid, CmdType command, int commands, bool ro
 }
 
 TriggerRun *
-triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns)
+triggers_begin_for_partition(const TriggerRun *root, Oid relid, List *columns)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(root->context);
 	TriggerRun *run = palloc0(sizeof(TriggerRun));
@@ -571,19 +571,19 @@ static ItemPointerData
 lend_storage(TriggerRun *run, HeapTuple row)
 {
 	HeapTuple	copy;
-	ItemPointerData place;
+	ItemPointerData tid;
 
-	ItemPointerSetInvalid(&place);
+	ItemPointerSetInvalid(&tid);
 	if (!run->stores_rows)
-		return place;
+		return tid;
 	copy = heap_copytuple(row);
 	heap_insert(run->rel, copy, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
-	place = copy->t_self;
+	tid = copy->t_self;
 	CommandCounterIncrement();
-	simple_heap_delete(run->rel, &place);
+	simple_heap_delete(run->rel, &tid);
 	CommandCounterIncrement();
 	heap_freetuple(copy);
-	return place;
+	return tid;
 }
 
 /* A new row as it will be stored: with generated columns. */
@@ -649,7 +649,7 @@ triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls
 {
 	TransitionCaptureState *capture = run->command == CMD_INSERT ? run->update_capture : run->capture;
 	bool		fires = run->info->ri_TrigDesc->trig_update_after_row;
-	ItemPointerData place;
+	ItemPointerData tid;
 	TupleTableSlot *slot;
 
 	if (run->partitions != NULL)
@@ -659,23 +659,23 @@ triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls
 	}
 	if (!fires && capture == NULL && run->indexes == NULL)
 		return;
-	ItemPointerSetInvalid(&place);
+	ItemPointerSetInvalid(&tid);
 	if (fires)
-		place = lend_storage(run, old);
+		tid = lend_storage(run, old);
 	slot = new_row(run, CMD_UPDATE, fires, values, nulls);
 	if (run->indexes != NULL)
 	{
 		tuplestore_puttuple(row_store(run, &run->updated.old), old);
 		tuplestore_puttupleslot(row_store(run, &run->updated.new), slot);
 	}
-	ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, ItemPointerIsValid(&place) ? &place : NULL,
-						 ItemPointerIsValid(&place) ? NULL : old, slot, NIL, capture, false);
+	ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, ItemPointerIsValid(&tid) ? &tid : NULL,
+						 ItemPointerIsValid(&tid) ? NULL : old, slot, NIL, capture, false);
 }
 
 void
 triggers_after_delete(TriggerRun *run, HeapTuple old)
 {
-	ItemPointerData place;
+	ItemPointerData tid;
 
 	if (run->partitions != NULL)
 	{
@@ -684,11 +684,11 @@ triggers_after_delete(TriggerRun *run, HeapTuple old)
 	}
 	if (run->indexes != NULL)
 		tuplestore_puttuple(row_store(run, &run->deleted.old), old);
-	ItemPointerSetInvalid(&place);
+	ItemPointerSetInvalid(&tid);
 	if (run->info->ri_TrigDesc->trig_delete_after_row)
-		place = lend_storage(run, old);
-	ExecARDeleteTriggers(run->estate, run->info, ItemPointerIsValid(&place) ? &place : NULL,
-						 ItemPointerIsValid(&place) ? NULL : old, run->capture, false);
+		tid = lend_storage(run, old);
+	ExecARDeleteTriggers(run->estate, run->info, ItemPointerIsValid(&tid) ? &tid : NULL,
+						 ItemPointerIsValid(&tid) ? NULL : old, run->capture, false);
 }
 
 /*

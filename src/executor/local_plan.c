@@ -24,16 +24,16 @@
 
 typedef struct LocalPlan
 {
-	KeptStatement kept;			/* must be first; its place is a PlanPlace */
+	KeptStatement kept;			/* must be first; its scope is a PlanScope */
 	CachedPlanSource *source;
 } LocalPlan;
 
 /* A shard group; without padding. */
-typedef struct PlanPlace
+typedef struct PlanScope
 {
 	int			colocation_id;
 	HashRange	range;
-} PlanPlace;
+} PlanScope;
 
 static StatementCache *local_plans = NULL;
 
@@ -86,8 +86,8 @@ local_plan_get(CachedPlanSource *source, ParamListInfo params)
 CachedPlanSource *
 local_plan_source(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
 {
-	PlanPlace	place = {table->colocation_id, table->shards[shard_index].range};
-	StatementKey key = {.place = &place, .place_size = sizeof(place), .text = text, .types = types, .ntypes = ntypes};
+	PlanScope	scope = {table->colocation_id, table->shards[shard_index].range};
+	StatementKey key = {.scope = &scope, .scope_size = sizeof(scope), .text = text, .types = types, .ntypes = ntypes};
 	CachedPlanSource *source;
 	LocalPlan  *plan;
 	uint64		hash;
@@ -98,7 +98,7 @@ local_plan_source(const DistTable *table, int shard_index, const char *text, con
 	if (plan != NULL || hash == 0)
 		return plan == NULL ? NULL : plan->source;
 
-	source = analyse_text(psprintf("%s%s", task_tag_shard(place.colocation_id, place.range), text), types, ntypes);
+	source = analyse_text(psprintf("%s%s", task_tag_shard(scope.colocation_id, scope.range), text), types, ntypes);
 	while ((plan = statement_cache_superfluous(local_plans)) != NULL)
 	{
 		CachedPlanSource *old = plan->source;

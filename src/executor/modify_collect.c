@@ -98,7 +98,7 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 		Oid			partition = DatumGetObjectId(slot_getattr(child, state->plan.partition_resno, &isnull));
 
 		state->partition = partition;
-		state->partition_shard = shard_beside(state->table, metadata_require(partition), &state->table->shards[*shard])->shardid;
+		state->partition_shard = shard_colocated_with(state->table, metadata_require(partition), &state->table->shards[*shard])->shardid;
 	}
 	return true;
 }

@@ -115,7 +115,7 @@ partition_of_oid(PartitionTriggers *partitions, Oid relid)
 	old_context = MemoryContextSwitchTo(partitions->context);
 	partition = palloc0(sizeof(TriggerPartition));
 	partition->relid = relid;
-	partition->run = triggers_begin_partition(partitions->root, relid, columns_of_partition(partitions, relid));
+	partition->run = triggers_begin_for_partition(partitions->root, relid, columns_of_partition(partitions, relid));
 	rel = table_open(relid, NoLock);
 	partition->map = convert_tuples_by_name(RelationGetDescr(partitions->rel), RelationGetDescr(rel));
 	partition->values = palloc0(sizeof(Datum) * RelationGetDescr(rel)->natts);

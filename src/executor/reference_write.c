@@ -170,7 +170,7 @@ reference_lock(Oid relid, bool exclusive)
 	int32		lowest;
 	char	   *name;
 
-	node_lock_replicas();
+	node_share_replicas_local();
 	lowest = linitial_int(all_groups());
 	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
 	if (lock_at(lowest, relid, name, exclusive, false))
@@ -182,7 +182,7 @@ reference_lock(Oid relid, bool exclusive)
 bool
 reference_lock_now(Oid relid, bool exclusive)
 {
-	node_lock_replicas();
+	node_share_replicas_local();
 	return lock_at(linitial_int(all_groups()), relid,
 				   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid)),
 				   exclusive, false);

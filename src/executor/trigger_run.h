@@ -23,7 +23,7 @@ typedef struct TriggerRun TriggerRun;
  * A run for a partition of the table that root is for, and what fires when
  * the statement moves a row from one partition to another.
  */
-extern TriggerRun *triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns);
+extern TriggerRun *triggers_begin_for_partition(const TriggerRun *root, Oid relid, List *columns);
 extern void triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls);
 
 /* Frees what triggers_begin has made; deferred triggers stay queued. */

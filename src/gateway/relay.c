@@ -109,7 +109,7 @@ static void
 open_listeners(void)
 {
 	gateway_addresses_visit(listen_on);
-	if (!process_listens())
+	if (!process_is_listening())
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
 				 errmsg("the gateway could not listen on any address")));

@@ -129,7 +129,7 @@ index_has_column(Relation index, AttrNumber dist_attno)
 
 /* Why a unique index can't be global, or NULL. */
 static const char *
-shape_refusal(Relation index)
+definition_refusal(Relation index)
 {
 	Form_pg_index form = index->rd_index;
 
@@ -153,7 +153,7 @@ shape_refusal(Relation index)
 void
 global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 {
-	const char *detail = shape_refusal(index);
+	const char *detail = definition_refusal(index);
 
 	if (global_indexes == GLOBAL_INDEXES_REFUSE && !node_session() &&
 		!OidIsValid(global_index_entries(RelationGetRelid(index))))

@@ -31,7 +31,7 @@ extern bool index_has_column(Relation index, AttrNumber dist_attno);
 
 /*
  * Errors (0A000) if a unique index without the distribution column, which the
- * table gets, can't be a global one: by its shape, the table's, or
+ * table gets, can't be a global one: by its definition, the table's, or
  * citus.global_indexes.
  */
 extern void global_index_check(Relation rel, Relation index, AttrNumber dist_attno);

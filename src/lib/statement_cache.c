@@ -24,7 +24,7 @@ static int	max_statements = 1000;
 static uint64
 hash_statement(const StatementKey *key)
 {
-	uint64		hash = hash_bytes_extended(key->place, key->place_size, 0);
+	uint64		hash = hash_bytes_extended(key->scope, key->scope_size, 0);
 
 	hash = hash_bytes_extended((const unsigned char *) key->text, strlen(key->text), hash);
 	if (key->ntypes > 0)
@@ -50,10 +50,10 @@ statement_cache_create(MemoryContext parent, const char *name, Size entry_size)
 static bool
 statement_seen(StatementCache *cache, uint64 hash)
 {
-	uint64	   *place = &cache->seen[hash % lengthof(cache->seen)];
-	bool		seen = *place == hash;
+	uint64	   *entry = &cache->seen[hash % lengthof(cache->seen)];
+	bool		seen = *entry == hash;
 
-	*place = hash;
+	*entry = hash;
 	return seen;
 }
 
@@ -73,8 +73,8 @@ statement_cache_find(StatementCache *cache, const StatementKey *key, uint64 *has
 			*hash = 0;
 		return NULL;
 	}
-	if (memcmp(statement->content, key->place, key->place_size) != 0 ||
-		strcmp(statement->content + key->place_size, key->text) != 0)
+	if (memcmp(statement->content, key->scope, key->scope_size) != 0 ||
+		strcmp(statement->content + key->scope_size, key->text) != 0)
 	{
 		*hash = 0;				/* another one with the same hash */
 		return NULL;
@@ -87,11 +87,11 @@ void *
 statement_cache_add(StatementCache *cache, const StatementKey *key, uint64 hash)
 {
 	Size		text_size = strlen(key->text) + 1;
-	char	   *content = MemoryContextAlloc(cache->context, key->place_size + text_size);
+	char	   *content = MemoryContextAlloc(cache->context, key->scope_size + text_size);
 	KeptStatement *statement = hash_search(cache->statements, &hash, HASH_ENTER, NULL);
 
-	memcpy(content, key->place, key->place_size);
-	memcpy(content + key->place_size, key->text, text_size);
+	memcpy(content, key->scope, key->scope_size);
+	memcpy(content + key->scope_size, key->text, text_size);
 	statement->content = content;
 	dlist_push_head(&cache->uses, &statement->link);
 	return statement;

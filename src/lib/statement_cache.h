@@ -19,8 +19,8 @@
  */
 typedef struct StatementKey
 {
-	const void *place;
-	Size		place_size;
+	const void *scope;
+	Size		scope_size;
 	const char *text;
 	const Oid  *types;
 	int			ntypes;
@@ -30,7 +30,7 @@ typedef struct StatementKey
 typedef struct KeptStatement
 {
 	uint64		hash;			/* hash key, not 0 */
-	char	   *content;		/* the bytes of the place, and then the text */
+	char	   *content;		/* the bytes of the scope, and then the text */
 	dlist_node	link;			/* in uses, most recent first */
 } KeptStatement;
 

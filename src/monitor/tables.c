@@ -93,7 +93,7 @@ Datum
 get_colocated_shard_array(PG_FUNCTION_ARGS)
 {
 	int			n;
-	int64	   *shardids = shards_beside(PG_GETARG_INT64(0), &n);
+	int64	   *shardids = colocated_shardids(PG_GETARG_INT64(0), &n);
 	Datum	   *values = palloc(n * sizeof(Datum));
 
 	for (int i = 0; i < n; i++)

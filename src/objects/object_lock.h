@@ -14,7 +14,8 @@
 
 /*
  * Locks names (List of char *) until the end of the transaction, on all nodes,
- * the coordinator first.  The set of nodes must be locked (lock_node_set).
+ * the coordinator first.  The set of nodes must be locked
+ * (node_share_set_for_ddl).
  */
 extern void object_lock_names(List *names);
 

@@ -6,7 +6,7 @@
  * Such a sequence has the same definition on every node, and the coordinator's
  * is authoritative.  Another node takes blocks of values from there, which all
  * its sessions share.  The rest of a block is lost when the server stops, or
- * when another sequence needs its place in the store: sequences may have gaps.
+ * when another sequence needs its slot in the store: sequences may have gaps.
  * Each block is longer than the last one, up to a small part of the sequence's
  * range.
  *
@@ -74,7 +74,7 @@ SQL_FUNCTION(citus_internal_take_sequence_values);
 SQL_FUNCTION(citus_internal_adopt_sequence);
 
 /*
- * A sequence has its place in one of STORE_SETS, beside STORE_WAYS - 1 others.
+ * A sequence has its slot in one of STORE_SETS, beside STORE_WAYS - 1 others.
  */
 #define STORE_SETS 256
 #define STORE_WAYS 4
@@ -89,7 +89,7 @@ SQL_FUNCTION(citus_internal_adopt_sequence);
 /* The values of a sequence that this node has. */
 typedef struct StoredBlock
 {
-	Oid			database;		/* InvalidOid: the place is free */
+	Oid			database;		/* InvalidOid: the slot is free */
 	Oid			seqid;
 	int64		next;
 	int64		increment;
@@ -192,28 +192,28 @@ check_sequence_rights(Oid seqid, AclMode mode)
 }
 
 /*
- * The place of a sequence in the locked store; NULL if it has none and make
+ * The slot of a sequence in the locked store; NULL if it has none and make
  * is false.
  */
 static StoredBlock *
 stored_block(Oid seqid, bool make)
 {
 	StoredBlock *set = sequence_store->blocks[hash_bytes_uint32(seqid ^ MyDatabaseId) % STORE_SETS];
-	StoredBlock *place = NULL;
+	StoredBlock *slot = NULL;
 
 	for (int i = 0; i < STORE_WAYS; i++)
 	{
 		if (set[i].database == MyDatabaseId && set[i].seqid == seqid)
 			return &set[i];
 		if (!OidIsValid(set[i].database))
-			place = &set[i];
+			slot = &set[i];
 	}
 	if (!make)
 		return NULL;
-	if (place == NULL)
-		place = &set[sequence_store->last_victim++ % STORE_WAYS];
-	*place = (StoredBlock) {.database = MyDatabaseId,.seqid = seqid};
-	return place;
+	if (slot == NULL)
+		slot = &set[sequence_store->last_victim++ % STORE_WAYS];
+	*slot = (StoredBlock) {.database = MyDatabaseId,.seqid = seqid};
+	return slot;
 }
 
 /*

@@ -55,13 +55,13 @@ pass_types(Plan *node, const Plan *child)
  * an index) has no final step either.
  */
 static void
-turn_aggregate(Plan *node)
+make_partial(Plan *node)
 {
 	if (node == NULL)
 		return;
 	if (!IsA(node, Agg))
 	{
-		turn_aggregate(outerPlan(node));
+		make_partial(outerPlan(node));
 		if (outerPlan(node) != NULL)
 			pass_types(node, outerPlan(node));
 		return;
@@ -80,5 +80,5 @@ turn_aggregate(Plan *node)
 void
 partial_plan_make(PlannedStmt *statement)
 {
-	turn_aggregate(statement->planTree);
+	make_partial(statement->planTree);
 }

@@ -409,7 +409,7 @@ plan_any_statement(Query *query, const char *query_string, int cursor_options, P
 	if (metadata_available())
 	{
 		cache_limit_check();
-		query = replaced_functions_turn(query);
+		query = replaced_functions_apply(query);
 		hide_shards(query);
 
 		/* a statement of a foreign key: each node checks its own rows */

@@ -172,7 +172,7 @@ replace_functions(Node *node, void *context)
 }
 
 Query *
-replaced_functions_turn(Query *query)
+replaced_functions_apply(Query *query)
 {
 	if (!query_tree_walker(query, has_replaced_function, NULL, 0))
 		return query;
@@ -180,7 +180,7 @@ replaced_functions_turn(Query *query)
 }
 
 Node *
-replaced_functions_turn_expression(Node *expr)
+replaced_functions_apply_expression(Node *expr)
 {
 	return has_replaced_function(expr, NULL) ? replace_functions(expr, NULL) : expr;
 }

@@ -32,10 +32,10 @@ typedef struct ReplacedFunction
 extern void replaced_functions_add(const ReplacedFunction *functions, int n);
 
 /* The query, or a copy in which functions are replaced. */
-extern Query *replaced_functions_turn(Query *query);
+extern Query *replaced_functions_apply(Query *query);
 
 /* The same for an expression by itself. */
-extern Node *replaced_functions_turn_expression(Node *expr);
+extern Node *replaced_functions_apply_expression(Node *expr);
 
 /* Whether a function is the server's one, or the replacement of that. */
 extern bool replaced_function_is(Oid funcid, Oid of_server);

@@ -59,8 +59,9 @@ extern RangeTblEntry *task_query_unused_entry(void);
 extern char *task_query_deparse(Query *query);
 
 /*
- * The same for a query whose shape is likely to be repeated: texts are cached
- * (text_cache.c).  NULL, with *reason set, if shippable_query says so.
+ * The same for a query that is likely to be repeated with other constants:
+ * texts are cached (text_cache.c).  NULL, with *reason set, if shippable_query
+ * says so.
  */
 extern const char *task_query_text(Query *query, const char **reason);
 

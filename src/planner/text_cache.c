@@ -4,8 +4,8 @@
  *	  A cache of the texts of tasks.
  *
  * Statements with literals differ in their constants, which task_query_extract
- * has replaced by parameters; the remaining trees have a few shapes only.  The
- * cache finds the text of a shape by a hash of the query tree, and by
+ * has replaced by parameters; few different trees remain.  The
+ * cache finds the text of such a tree by a hash of the query tree, and by
  * comparing the trees.  Deparsing takes ten times as long.
  *
  * Names of distributed tables and their columns change with
@@ -58,7 +58,9 @@ add_hash(uint32 *hash, uint32 value)
 	*hash = hash_combine(*hash, murmurhash32(value));
 }
 
-/* Adds to the hash the parts of the tree that distinguish shapes. */
+/*
+ * Adds to the hash the parts of the tree that distinguish normalized queries.
+ */
 static bool
 hash_walker(Node *node, void *context)
 {

@@ -137,7 +137,7 @@ exclude_shard(RebalancePlan *plan, int64 shardid)
 
 	if (!OidIsValid(metadata_shard_relid(shardid)))
 		return;
-	colocated = shards_beside(shardid, &n);
+	colocated = colocated_shardids(shardid, &n);
 	for (int i = 0; i < plan->nshards; i++)
 		for (int j = 0; j < n; j++)
 			if (plan->shards[i].shardid == colocated[j])

@@ -329,7 +329,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	current_reshape->range.min = PG_GETARG_INT32(1);
 	current_reshape->range.max = PG_GETARG_INT32(2);
 	lock_old_groups(table);
-	lock_node_set();
+	node_share_set_for_ddl();
 	move_lock_placements(current_reshape->colocation_id);
 	AcceptInvalidationMessages();
 	current_reshape->tables = move_present_tables(current_reshape->colocation_id);
@@ -499,7 +499,7 @@ static bool
 try_reshape(void *arg)
 {
 	lock_attempt_limit(drive_pause_limit);
-	lock_node_set();
+	node_share_set_for_ddl();
 	move_lock_placements(current_reshape->colocation_id);
 	if (!lock_everywhere(current_reshape->tables, ExclusiveLock))
 	{

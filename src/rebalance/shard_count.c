@@ -216,7 +216,7 @@ citus_internal_change_shard_count(PG_FUNCTION_ARGS)
 	layout = make_layout(table, count);
 	change_groups(&layout, distribute_parts);
 	change_groups(&layout, merge_parts);
-	lock_node_set();
+	node_share_set_for_ddl();
 	members_exec(psprintf("UPDATE pg_catalog.pg_dist_colocation SET shardcount = %d WHERE colocationid = %d",
 						  count, colocation_id), NIL);
 	PG_RETURN_BOOL(true);

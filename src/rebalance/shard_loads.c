@@ -81,7 +81,7 @@ Datum
 citus_shard_cost_by_load(PG_FUNCTION_ARGS)
 {
 	int			n;
-	int64	   *shardids = shards_beside(PG_GETARG_INT64(0), &n);
+	int64	   *shardids = colocated_shardids(PG_GETARG_INT64(0), &n);
 	HTAB	   *loads = shard_loads ? shard_loads : fetch_loads(plan_context ? plan_context : CurrentMemoryContext);
 	double		cpu = BASE_COST;
 

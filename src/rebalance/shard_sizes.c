@@ -79,7 +79,7 @@ int64
 shard_group_size(int64 shardid)
 {
 	int			n;
-	int64	   *shardids = shards_beside(shardid, &n);
+	int64	   *shardids = colocated_shardids(shardid, &n);
 	int64		bytes = 0;
 
 	for (int i = 0; i < n; i++)

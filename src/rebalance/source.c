@@ -495,7 +495,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("shard " INT64_FORMAT " is being moved or split by another session", shardid)));
-	lock_node_set();
+	node_share_set_for_ddl();
 	move_lock_placements(current_move->colocation_id);
 	AcceptInvalidationMessages();
 	current_move->tables = move_present_tables(current_move->colocation_id);
@@ -733,7 +733,7 @@ try_switch(void *arg)
 	TimestampTz deadline;
 
 	lock_attempt_limit(drive_pause_limit);
-	lock_node_set();
+	node_share_set_for_ddl();
 	move_lock_placements(current_move->colocation_id);
 	if (!lock_everywhere(current_move->tables, ShareUpdateExclusiveLock))
 	{

@@ -254,7 +254,7 @@ channel_send_prepare(Channel *channel, const char *name, const char *sql, const 
 }
 
 bool
-channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params, bool binary_result)
+channel_send_query_prepared(Channel *channel, const char *name, const RemoteParams *params, bool binary_result)
 {
 	return note_sent(channel, PQsendQueryPrepared(channel->pg, name,
 											 params ? params->count : 0,

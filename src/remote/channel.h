@@ -170,7 +170,7 @@ extern uint32 channel_events(const Channel *channel);
 /* False if the channel is lost. */
 extern bool channel_send_text(Channel *channel, const char *sql, const RemoteParams *params, bool binary_result);
 extern bool channel_send_prepare(Channel *channel, const char *name, const char *sql, const RemoteParams *params);
-extern bool channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params,
+extern bool channel_send_query_prepared(Channel *channel, const char *name, const RemoteParams *params,
 								  bool binary_result);
 extern bool channel_send_script(Channel *channel, const char *sql); /* outside pipeline mode */
 extern bool channel_sync(Channel *channel);

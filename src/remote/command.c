@@ -32,7 +32,7 @@ static RemoteOwner command_owner = {command_yield};
 static RemoteConn *
 acquire_for_command(int32 groupid)
 {
-	node_lock_write(groupid);
+	node_share_address_local(groupid);
 	pool_yield_group(groupid);
 	return pool_acquire_primary(groupid, &command_owner);
 }
@@ -347,7 +347,7 @@ remote_plain_open(const char *host, int port, char **error)
 {
 	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, GetUserId(), &command_owner);
 
-	connect_finish_in_line(conn);
+	connect_finish_queued(conn);
 	return plain_opened(conn, error);
 }
 
@@ -378,7 +378,7 @@ remote_replication_open(const char *host, int port)
 {
 	RemoteConn *conn = pool_open_plain(host, port, CONNECT_REPLICATION, GetUserId(), &command_owner);
 
-	connect_finish_in_line(conn);
+	connect_finish_queued(conn);
 	if (conn->state == REMOTE_DEAD)
 		connect_report(conn);
 	return conn;

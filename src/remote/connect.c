@@ -558,7 +558,7 @@ try_full_node_again(RemoteConn *conn, TimestampTz deadline, int pause_ms)
 }
 
 void
-connect_finish_in_line(RemoteConn *conn)
+connect_finish_queued(RemoteConn *conn)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(conn->priv->started, node_connection_timeout);
 	int			pause_ms = FULL_PAUSE_MS;

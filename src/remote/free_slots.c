@@ -11,7 +11,7 @@
  * are left: then the opener doesn't keep the connection (close_surplus), and
  * opens no extra one.  The connections that are kept therefore leave some for
  * other sessions, which wait for these if they are refused
- * (connect_finish_in_line).
+ * (connect_finish_queued).
  *
  * Long before that, if more than one node has sessions here and they could
  * soon have half of max_connections, each is told its share: of its sessions,

@@ -209,7 +209,7 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 			return false;
 		pipeline_sent(conn, ITEM_SILENT);
 	}
-	return channel_send_prepared(channel, use->name, params, binary_result);
+	return channel_send_query_prepared(channel, use->name, params, binary_result);
 }
 
 /* The part of a segment before the statement. */

@@ -366,7 +366,7 @@ connect_new(const ClusterNode *node, RemoteOwner *owner, int mode)
 		if (optional)
 			connect_finish(conn);
 		else
-			connect_finish_in_line(conn);
+			connect_finish_queued(conn);
 		if (conn->state != REMOTE_DEAD)
 			return conn;
 		if (!optional && !has_moved(conn))
@@ -601,7 +601,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 	node_session_check_call();
 	begin_use(CONNECT_POOLED);
 	if (write)
-		node_lock_write(groupid);
+		node_share_address_local(groupid);
 	conn = find_primary(groupid);
 	if (write || (conn != NULL && conn->xact != REMOTE_XACT_NONE) ||
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))

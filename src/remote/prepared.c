@@ -27,7 +27,7 @@
 
 typedef struct PreparedStatement
 {
-	KeptStatement kept;			/* must be first; its place is the tag */
+	KeptStatement kept;			/* must be first; its scope is the tag */
 	char		name[PREPARED_NAME_SIZE];
 } PreparedStatement;
 
@@ -84,7 +84,7 @@ prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemotePa
 			 PreparedUse *use)
 {
 	PreparedCache *cache = current_cache(conn);
-	StatementKey key = {.place = tag,.place_size = strlen(tag),.text = text};
+	StatementKey key = {.scope = tag,.scope_size = strlen(tag),.text = text};
 	PreparedStatement *statement;
 	PreparedStatement *oldest;
 	char		name[PREPARED_NAME_SIZE];

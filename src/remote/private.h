@@ -152,7 +152,7 @@ extern int	node_connection_timeout;
  * in remote_conns, to the node's pooler if it has one, or with pass_pooler to
  * the node itself; connect_poll goes on and returns whether it has an end
  * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
- * connect_finish_within for limit_ms at most; connect_finish_in_line waits and
+ * connect_finish_within for limit_ms at most; connect_finish_queued waits and
  * tries again, as long as connecting may take, while the node has no free
  * connection, and gives up this session's idle ones meanwhile.
  * connect_failure is the reason, and connect_advice what to do about it if it
@@ -161,7 +161,7 @@ extern int	node_connection_timeout;
 extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
-extern void connect_finish_in_line(RemoteConn *conn);
+extern void connect_finish_queued(RemoteConn *conn);
 extern void connect_finish_within(RemoteConn *conn, int limit_ms);
 extern char *connect_failure(RemoteConn *conn);
 extern char *connect_advice(const RemoteConn *conn);

@@ -36,7 +36,7 @@
  * a node has told a share, no more than that are let in for a while (TOLD_MS).
  * A session that has waited for long passes this limit (is_patient): it may be
  * that no node that has room is asked.  So nodes that all open sessions on
- * each other wait in line here, instead of being refused there.
+ * each other queue here, instead of being refused there.
  *
  * Everything is under one lightweight lock, which is taken when a session's
  * first and last connections, or extra ones, are opened and closed; but
@@ -101,11 +101,11 @@ typedef struct PoolNode
 typedef struct PoolSession
 {
 	bool		member;			/* has a slot */
-	bool		client;			/* waits its turn for one, as clients do */
+	bool		client;			/* queues for one, as clients do */
 	bool		asked;			/* has been woken up to free its slot */
-	uint64		turn;			/* waits since; a smaller one goes first; 0:
+	uint64		ticket;			/* waits since; a smaller one goes first; 0:
 								 * does not */
-	TimestampTz waits_since;	/* if it has a turn */
+	TimestampTz waits_since;	/* if it has a ticket */
 	TimestampTz joined;			/* when it got its slot */
 	TimestampTz idle_since;		/* uses no connection since; 0: does */
 } PoolSession;
@@ -113,7 +113,7 @@ typedef struct PoolSession
 typedef struct SharedPool
 {
 	SharedHeader header;
-	uint64		last_turn;
+	uint64		last_ticket;
 	int			cluster_size;	/* nodes */
 	int			members;
 	int			clients;		/* those of them that clients have opened */
@@ -213,9 +213,9 @@ make_member(PoolSession *session, bool client)
 	if (client && pool_shared->clients++ >= fair_share() && pool_shared->credit > 0)
 		pool_shared->credit--;
 	session->client = client;
-	if (session->turn != 0)
+	if (session->ticket != 0)
 		pool_shared->waiting--;
-	session->turn = 0;
+	session->ticket = 0;
 	session->asked = false;
 	session->idle_since = 0;
 	session->joined = GetCurrentTimestamp();
@@ -244,7 +244,7 @@ hand_out(void)
 		{
 			PoolSession *session = &pool_shared->sessions[i];
 
-			if (session->turn != 0 && (first == NULL || session->turn < first->turn))
+			if (session->ticket != 0 && (first == NULL || session->ticket < first->ticket))
 				first = session;
 		}
 		if (!nodes_have_room(now) && !is_patient(first, now))
@@ -293,7 +293,7 @@ ask_idle_session(void)
 		(void) SendProcSignal(pid, PROCSIG_CATCHUP_INTERRUPT, INVALID_PROC_NUMBER);
 }
 
-/* Joins, or waits for its turn from now on; above the limit if forced. */
+/* Joins, or queues from now on; above the limit if forced. */
 static bool
 join_or_queue(bool forced)
 {
@@ -305,9 +305,9 @@ join_or_queue(bool forced)
 	pool_shared->cluster_size = nnodes;
 	if (!session->member && (forced || (pool_shared->waiting == 0 && has_room() && nodes_have_room(now))))
 		make_member(session, !forced);
-	else if (!session->member && session->turn == 0)
+	else if (!session->member && session->ticket == 0)
 	{
-		session->turn = ++pool_shared->last_turn;
+		session->ticket = ++pool_shared->last_ticket;
 		session->waits_since = now;
 		pool_shared->waiting++;
 	}
@@ -320,17 +320,17 @@ shared_pool_leave(void)
 {
 	PoolSession *session = my_session();
 
-	if (!session->member && session->turn == 0)
+	if (!session->member && session->ticket == 0)
 		return;
 	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	if (session->member)
 		pool_shared->members--;
 	if (session->member && session->client)
 		pool_shared->clients--;
-	if (session->turn != 0)
+	if (session->ticket != 0)
 		pool_shared->waiting--;
 	session->member = false;
-	session->turn = 0;
+	session->ticket = 0;
 	hand_out();
 	LWLockRelease(pool_shared->header.lock);
 }

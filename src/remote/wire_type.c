@@ -179,18 +179,18 @@ look_up(Oid type)
 WireType
 wire_type(Oid type)
 {
-	WireType   *place = &known_types[type % lengthof(known_types)];
+	WireType   *entry = &known_types[type % lengthof(known_types)];
 
-	if (place->type != type || !OidIsValid(place->output))
+	if (entry->type != type || !OidIsValid(entry->output))
 	{
 		uint64		generation = type_changes;
 		WireType	found = look_up(type);
 
 		if (generation != type_changes)
 			return found;
-		*place = found;
+		*entry = found;
 	}
-	return *place;
+	return *entry;
 }
 
 static void

@@ -89,14 +89,14 @@ shard_of_range(const DistTable *table, HashRange range)
 }
 
 const ShardInfo *
-shard_beside(const DistTable *table, const DistTable *other, const ShardInfo *shard)
+shard_colocated_with(const DistTable *table, const DistTable *other, const ShardInfo *shard)
 {
 	int			index = shard_index_of_range(other, shard->range);
 
 	if (index < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has no shard beside shard " INT64_FORMAT " of table \"%s\"",
+				 errmsg("table \"%s\" has no shard colocated with shard " INT64_FORMAT " of table \"%s\"",
 						get_rel_name(other->relid), shard->shardid, get_rel_name(table->relid)),
 				 errdetail("Their shards have been split or merged meanwhile."),
 				 errhint("Try again.")));
@@ -104,7 +104,7 @@ shard_beside(const DistTable *table, const DistTable *other, const ShardInfo *sh
 }
 
 int64 *
-shards_beside(int64 shardid, int *n)
+colocated_shardids(int64 shardid, int *n)
 {
 	const DistTable *table = metadata_require(metadata_require_shard(shardid));
 	List	   *tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);

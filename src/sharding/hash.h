@@ -66,16 +66,16 @@ extern int32 hash_enum_value(Datum value);
 extern const ShardInfo *shard_of_range(const DistTable *table, HashRange range);
 
 /*
- * The shard of another table of the colocation group beside a table's shard;
- * errors if it has none any more.
+ * The shard of another table of the colocation group with the range of a
+ * table's shard; errors if it has none any more.
  */
-extern const ShardInfo *shard_beside(const DistTable *table, const DistTable *other, const ShardInfo *shard);
+extern const ShardInfo *shard_colocated_with(const DistTable *table, const DistTable *other, const ShardInfo *shard);
 
 /*
  * Ids of a shard and of those colocated with it (*n, palloc'd), each once;
  * errors if there is no such shard.
  */
-extern int64 *shards_beside(int64 shardid, int *n);
+extern int64 *colocated_shardids(int64 shardid, int *n);
 
 /*
  * A checksum of the boundaries between neighbouring shards, from the first to

@@ -88,9 +88,9 @@ extern void definition_column_privileges(Definition *def);
  * definition_functions.c: one function; one operator, with its function; those
  * that the table calls.
  */
-extern void definition_function(Definition *def, Oid funcid);
+extern void definition_add_function(Definition *def, Oid funcid);
 extern void definition_operator(Definition *def, Oid opid);
-extern void definition_functions(Definition *def);
+extern void definition_called_functions(Definition *def);
 
 /*
  * definition_needs.c.  Whether a table's definition has to create an object,

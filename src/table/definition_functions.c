@@ -54,7 +54,7 @@ is_of_row_type(const Definition *def, Form_pg_proc form)
  * aggregates, which only a policy's subquery may use.
  */
 void
-definition_function(Definition *def, Oid funcid)
+definition_add_function(Definition *def, Oid funcid)
 {
 	HeapTuple	tuple;
 	Form_pg_proc form;
@@ -135,7 +135,7 @@ definition_operator(Definition *def, Oid opid)
 	if (list_member_oid(def->operators_done, opid))
 		return;
 	def->operators_done = lappend_oid(def->operators_done, opid);
-	definition_function(def, get_opcode(opid));
+	definition_add_function(def, get_opcode(opid));
 	if (!definition_is_needed(OperatorRelationId, opid))
 		return;
 	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(opid));
@@ -163,7 +163,7 @@ functions_of_object(Definition *def, Oid classid, Oid objid)
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(row->tuple);
 
 		if (form->refclassid == ProcedureRelationId)
-			definition_function(def, form->refobjid);
+			definition_add_function(def, form->refobjid);
 		else if (form->refclassid == OperatorRelationId)
 			definition_operator(def, form->refobjid);
 	}
@@ -183,7 +183,7 @@ is_part_of_tables(Oid classid, Oid objid)
 }
 
 void
-definition_functions(Definition *def)
+definition_called_functions(Definition *def)
 {
 	Oid			relid = RelationGetRelid(def->rel);
 

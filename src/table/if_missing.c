@@ -41,7 +41,7 @@ static const struct
 	{"schema", to_regnamespace, definition_schema},
 	{"type", to_regtype, definition_type},
 	{"collation", to_regcollation, definition_collation},
-	{"function", to_regprocedure, definition_function},
+	{"function", to_regprocedure, definition_add_function},
 	{"operator", to_regoperator, definition_operator},
 	{"sequence", to_regclass, definition_sequence},
 };

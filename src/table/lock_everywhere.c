@@ -71,11 +71,11 @@ typedef struct LockRequest
 } LockRequest;
 
 void
-lock_node_set(void)
+node_share_set_for_ddl(void)
 {
 	if (metadata_local_group() != COORDINATOR_GROUP)
 		remote_exec(COORDINATOR_GROUP, node_call(NODE_lock_node_set, node_int(metadata_local_group())));
-	node_lock_set();
+	node_share_set_local();
 }
 
 /* citus_internal.lock_node_set(groupid integer) */
@@ -83,7 +83,7 @@ Datum
 citus_internal_lock_node_set(PG_FUNCTION_ARGS)
 {
 	node_function_check(fcinfo);
-	node_lock_set();
+	node_share_set_local();
 	(void) node_of_group(PG_GETARG_INT32(0));
 	PG_RETURN_VOID();
 }
@@ -199,7 +199,7 @@ take_locks_together(const LockRequest *request, int timeout)
  * the coordinator's lock is needed.
  */
 static void
-take_locks_in_turn(const LockRequest *request, int timeout)
+take_locks_one_by_one(const LockRequest *request, int timeout)
 {
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
@@ -235,7 +235,7 @@ take_table_locks(void *arg, int number, int timeout)
 		if (request->mode >= ShareLock && timeout > 0 && number % 2 == 1)
 			take_locks_together(request, timeout);
 		else
-			take_locks_in_turn(request, timeout);
+			take_locks_one_by_one(request, timeout);
 		run_as_end(caller);
 		AtEOXact_GUC(true, level);
 	}

@@ -18,7 +18,7 @@
  * Before DDL, first on the coordinator, then here: keeps the set of nodes as
  * it is until the transaction ends.  Errors unless this node is an active one.
  */
-extern void lock_node_set(void);
+extern void node_share_set_for_ddl(void);
 
 /*
  * Called before a table joins a colocation group: keeps its shards from being

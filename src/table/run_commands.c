@@ -153,7 +153,7 @@ process_own_utility(Node *stmt, const char *query, ProcessUtilityContext context
 }
 
 void
-run_utility(Node *stmt, const char *query)
+run_raw_statement(Node *stmt, const char *query)
 {
 	int			level = quiet_begin(WARNING);
 

@@ -19,14 +19,14 @@
 /*
  * Which utility statement runs.  The utility hook keeps it: enter at the start
  * of a statement with its context, leave with what that returned at its end;
- * if an error skips the end, run_commands and run_utility restore the state
- * for their caller.
+ * if an error skips the end, run_commands and run_raw_statement restore the
+ * state for their caller.
  */
 typedef struct OwnStatement
 {
 	int			depth;			/* statements that have been entered */
-	int			own_depth;		/* depth that run_commands or run_utility was
-								 * called at: those entered there are this
+	int			own_depth;		/* depth that run_commands or run_raw_statement
+								 * was called at: those entered there are this
 								 * library's; -1: none */
 	bool		own;			/* the innermost statement is this library's */
 	bool		rebuilds_keys;	/* the innermost statement changes the type
@@ -82,7 +82,7 @@ extern Node *parse_utility(const char *text);
  * Runs one raw utility statement, without propagation; query is its text, for
  * errors.
  */
-extern void run_utility(Node *stmt, const char *query);
+extern void run_raw_statement(Node *stmt, const char *query);
 
 /*
  * The same for a statement that ends the transaction and starts others (CREATE

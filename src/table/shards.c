@@ -130,7 +130,7 @@ run_on_local_shards(const DistTable *table, Node *stmt, const char *query)
 	foreach(cell, resolve_for_local_shards(table, stmt))
 	{
 		CHECK_FOR_INTERRUPTS();
-		run_utility(lfirst(cell), query);
+		run_raw_statement(lfirst(cell), query);
 	}
 }
 
@@ -158,7 +158,7 @@ create_shard(const DistTable *table, HashRange range, List *trees, List *command
 		Node	   *stmt = copyObject(lfirst(tree));
 
 		resolve_utility(stmt, table->colocation_id, range, false);
-		run_utility(stmt, lfirst(command));
+		run_raw_statement(stmt, lfirst(command));
 	}
 }
 
@@ -200,7 +200,7 @@ add_foreign_keys(const DistTable *table, int shard_index, List *commands)
 		resolve_utility(stmt, table->colocation_id, table->shards[shard_index].range, false);
 		cmd = linitial_node(AlterTableCmd, castNode(AlterTableStmt, stmt)->cmds);
 		if (!OidIsValid(get_relation_constraint_oid(shard_relid, castNode(Constraint, cmd->def)->conname, true)))
-			run_utility(stmt, lfirst(cell));
+			run_raw_statement(stmt, lfirst(cell));
 	}
 }
 
@@ -332,7 +332,7 @@ shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard)
 		valid = constraint->initially_valid && !partitioned;
 		constraint->skip_validation = !partitioned;
 		constraint->initially_valid = partitioned;
-		run_utility(stmt, lfirst(cell));
+		run_raw_statement(stmt, lfirst(cell));
 		if (valid)
 			constraint_set_valid(get_relation_constraint_oid(shard_relid, constraint->conname, false), true);
 	}
@@ -392,7 +392,7 @@ name_index_of_partition(const DistTable *table, Oid index)
 
 	foreach_int(i, local_shard_indexes(table))
 		name_index_of_shard(shard_local_relid(table->relid, table->shards[i].shardid),
-							shard_local_relid(parent_index, shard_beside(table, parent, &table->shards[i])->shardid),
+							shard_local_relid(parent_index, shard_colocated_with(table, parent, &table->shards[i])->shardid),
 							shard_relation_name(get_rel_name(index), table->shards[i].shardid));
 }
 

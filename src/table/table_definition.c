@@ -396,7 +396,7 @@ definition_needs(Definition *def)
 		definition_type(def, att->atttypid);
 		definition_collation(def, att->attcollation);
 	}
-	definition_functions(def);
+	definition_called_functions(def);
 	definition_sequences(def);
 }
 
@@ -502,7 +502,7 @@ index_definition(Oid index, bool only)
 }
 
 char *
-statistics_definition(Oid statistics)
+statistics_create_text(Oid statistics)
 {
 	int			level = search_path_pg_catalog();
 	char	   *result = pg_get_statisticsobjdef_string(statistics);

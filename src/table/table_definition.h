@@ -80,6 +80,6 @@ extern char *column_default_definition(Oid relid, AttrNumber attno);
  */
 extern char *constraint_definition(Oid constraint);
 extern char *index_definition(Oid index, bool only);
-extern char *statistics_definition(Oid statistics);
+extern char *statistics_create_text(Oid statistics);
 
 #endif							/* CITUS_TABLE_TABLE_DEFINITION_H */

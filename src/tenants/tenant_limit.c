@@ -3,12 +3,12 @@
  * tenant_limit.c
  *	  Limits of tenants.
  *
- * A tenant with at most n transactions at a time has n places on each node,
+ * A tenant with at most n transactions at a time has n slots on each node,
  * which are heavyweight locks: a transaction takes one with its first
  * statement for the tenant, and keeps it.  So both deadlock detectors see
  * these waits, they are interruptible and heed lock_timeout, and pg_locks
- * shows them.  A transaction that finds no free place waits for the *gate*,
- * another lock.  The one that holds the gate waits for one of the places, each
+ * shows them.  A transaction that finds no free slot queues for
+ * another lock, and the one that holds that waits for one of the slots, each
  * time the next one, since that was probably taken first.
  *
  *-------------------------------------------------------------------------
@@ -61,9 +61,9 @@ SQL_FUNCTION(citus_internal_tenant_lock_number);
 #define Anum_tenant_max_cpu_share 4
 #define Natts_tenant_limit 4
 
-/* Numbers of locks that are not places; those count from 1. */
-#define GATE_OF_PLACES 0xFFFF
-#define GATE_OF_TIME 0xFFFE
+/* Numbers of locks that are not slots; those count from 1. */
+#define QUEUE_FOR_SLOTS 0xFFFF
+#define QUEUE_FOR_TIME 0xFFFE
 
 /* How long a waiter sleeps at most before it checks again; in s. */
 #define LONGEST_SLEEP 1.0
@@ -141,7 +141,7 @@ tenant_limit_find(const TenantKey *key)
 	return tenant_limits_exist() ? hash_search(tenant_limits, key, HASH_FIND, NULL) : NULL;
 }
 
-/* A lock of a tenant: one of its places, or a gate. */
+/* A lock of a tenant: of a slot, or of a queue for slots or time. */
 static LOCKTAG
 tenant_lock(const TenantKey *key, int number)
 {
@@ -152,13 +152,13 @@ tenant_lock(const TenantKey *key, int number)
 	return tag;
 }
 
-/* Whether this transaction has one of a tenant's places. */
+/* Whether this transaction has one of a tenant's slots. */
 static bool
-has_place(const TenantLimit *limit)
+holds_slot(const TenantLimit *limit)
 {
-	for (int place = 1; place <= limit->max_concurrent; place++)
+	for (int slot = 1; slot <= limit->max_concurrent; slot++)
 	{
-		LOCKTAG		tag = tenant_lock(&limit->key, place);
+		LOCKTAG		tag = tenant_lock(&limit->key, slot);
 
 		if (compat_lock_held(&tag, ExclusiveLock))
 			return true;
@@ -167,11 +167,11 @@ has_place(const TenantLimit *limit)
 }
 
 static bool
-take_free_place(const TenantLimit *limit)
+take_free_slot(const TenantLimit *limit)
 {
-	for (int place = 1; place <= limit->max_concurrent; place++)
+	for (int slot = 1; slot <= limit->max_concurrent; slot++)
 	{
-		LOCKTAG		tag = tenant_lock(&limit->key, place);
+		LOCKTAG		tag = tenant_lock(&limit->key, slot);
 
 		if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL)
 			return true;
@@ -180,19 +180,19 @@ take_free_place(const TenantLimit *limit)
 }
 
 static void
-wait_for_place(const TenantLimit *limit)
+wait_for_tenant_slot(const TenantLimit *limit)
 {
-	static uint32 turns = 0;
-	LOCKTAG		gate = tenant_lock(&limit->key, GATE_OF_PLACES);
+	static uint32 waits = 0;
+	LOCKTAG		queue = tenant_lock(&limit->key, QUEUE_FOR_SLOTS);
 
-	(void) LockAcquire(&gate, ExclusiveLock, false, false);
-	if (!take_free_place(limit))
+	(void) LockAcquire(&queue, ExclusiveLock, false, false);
+	if (!take_free_slot(limit))
 	{
-		LOCKTAG		tag = tenant_lock(&limit->key, 1 + (MyProcPid + turns++) % limit->max_concurrent);
+		LOCKTAG		tag = tenant_lock(&limit->key, 1 + (MyProcPid + waits++) % limit->max_concurrent);
 
 		(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	}
-	LockRelease(&gate, ExclusiveLock, false);
+	LockRelease(&queue, ExclusiveLock, false);
 }
 
 /* CPU seconds that a tenant may use in a second. */
@@ -205,17 +205,17 @@ cpu_rate(const TenantLimit *limit)
 static void
 wait_for_time(const TenantLimit *limit)
 {
-	LOCKTAG		gate = tenant_lock(&limit->key, GATE_OF_TIME);
+	LOCKTAG		queue = tenant_lock(&limit->key, QUEUE_FOR_TIME);
 	double		delay;
 
 	if (tenant_stats_delay(&limit->key, cpu_rate(limit)) <= 0)
 		return;
-	(void) LockAcquire(&gate, ExclusiveLock, false, false);
+	(void) LockAcquire(&queue, ExclusiveLock, false, false);
 	while ((delay = tenant_stats_delay(&limit->key, cpu_rate(limit))) > 0)
 	{
 		wait_pause(1 + (long) (Min(delay, LONGEST_SLEEP) * 1000), WAIT_TENANT_LIMIT);
 	}
-	LockRelease(&gate, ExclusiveLock, false);
+	LockRelease(&queue, ExclusiveLock, false);
 }
 
 void
@@ -223,8 +223,8 @@ tenant_limit_wait(const TenantLimit *limit)
 {
 	TenantLimit copy = *limit;	/* the wait may reload the rows */
 
-	if (copy.max_concurrent > 0 && !has_place(&copy) && !take_free_place(&copy))
-		wait_for_place(&copy);
+	if (copy.max_concurrent > 0 && !holds_slot(&copy) && !take_free_slot(&copy))
+		wait_for_tenant_slot(&copy);
 	if (copy.max_cpu_share > 0)
 		wait_for_time(&copy);
 }

@@ -29,7 +29,7 @@ extern const TenantLimit *tenant_limit_find(const TenantKey *key);
 extern bool tenant_limits_exist(void);
 
 /*
- * Waits until the tenant may start a statement: takes a place, which the
+ * Waits until the tenant may start a statement: takes a slot, which the
  * transaction keeps until its end, and waits until the tenant has no debt of
  * CPU time.  Errors if cancelled.
  */

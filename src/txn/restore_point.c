@@ -70,7 +70,7 @@ restore_point_lock(void)
 	int32		here = metadata_local_group();
 	bool		locked_here = false;
 
-	node_lock_set();
+	node_share_set_local();
 	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 	{
 		if (!locked_here && node->groupid > here)

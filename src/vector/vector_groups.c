@@ -9,7 +9,7 @@
  * - If all keys of a chunk group have dictionaries, their codes together are
  *	 the number of the group in an array, which is filled as they come.
  * - Otherwise, keys are compared bit by bit with those that were found
- *	 before, in a table that has one place for each hash value: keys passed by
+ *	 before, in a table that has one slot for each hash value: keys passed by
  *	 value themselves, codes instead of others.  Keys that are equal but differ
  *	 in bits (0 and -0) have several entries there, for the same group.
  *
@@ -30,14 +30,14 @@
 /* Groups of a chunk group that are found by their codes. */
 #define MAX_CODES 65536
 
-/* Places of keys that were found before; a power of two. */
+/* Slots of keys that were found before; a power of two. */
 #define RECENT_KEYS 8192
 
 /* Groups after which their memory is measured. */
 #define MEASURE_EVERY 64
 
 /* What a group takes in the hash table's array. */
-#define PLACE_BYTES 48
+#define SLOT_BYTES 48
 
 /* Most keys that are remembered. */
 #define MAX_RECENT_WORDS 4
@@ -200,7 +200,7 @@ static void
 count_group(VectorGroups *groups)
 {
 	if (++groups->count % MEASURE_EVERY == 0)
-		groups->full = MemoryContextMemAllocated(groups->context, true) + groups->count * PLACE_BYTES >
+		groups->full = MemoryContextMemAllocated(groups->context, true) + groups->count * SLOT_BYTES >
 			get_hash_memory_limit();
 }
 
@@ -319,11 +319,11 @@ find_by_codes(VectorGroups *groups, const GroupColumn *columns, const VectorBatc
 	}
 	for (uint32 i = 0; i < batch->count; i++)
 	{
-		TransitionState **place = &by_code[codes[i]];
+		TransitionState **slot = &by_code[codes[i]];
 
-		if (*place == NULL)
-			*place = find_group_of_row(groups, columns, batch, batch->rows[i]);
-		states[i] = *place;
+		if (*slot == NULL)
+			*slot = find_group_of_row(groups, columns, batch, batch->rows[i]);
+		states[i] = *slot;
 	}
 	return true;
 }

@@ -260,41 +260,41 @@ make_vector_aggregate(Agg *agg, List *scans)
 	return &node->scan.plan;
 }
 
-static Plan *turn_plan(Plan *plan);
+static Plan *vectorize_plan(Plan *plan);
 
 static void
-turn_plans(List *plans)
+vectorize_plans(List *plans)
 {
 	ListCell   *cell;
 
 	foreach(cell, plans)
-		lfirst(cell) = turn_plan(lfirst(cell));
+		lfirst(cell) = vectorize_plan(lfirst(cell));
 }
 
 /* A plan with nodes of ours in it. */
 static Plan *
-turn_plan(Plan *plan)
+vectorize_plan(Plan *plan)
 {
 	List	   *scans;
 
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
-	outerPlan(plan) = turn_plan(outerPlan(plan));
-	innerPlan(plan) = turn_plan(innerPlan(plan));
+	outerPlan(plan) = vectorize_plan(outerPlan(plan));
+	innerPlan(plan) = vectorize_plan(innerPlan(plan));
 	switch (nodeTag(plan))
 	{
 		case T_Append:
-			turn_plans(((Append *) plan)->appendplans);
+			vectorize_plans(((Append *) plan)->appendplans);
 			break;
 		case T_MergeAppend:
-			turn_plans(((MergeAppend *) plan)->mergeplans);
+			vectorize_plans(((MergeAppend *) plan)->mergeplans);
 			break;
 		case T_SubqueryScan:
-			((SubqueryScan *) plan)->subplan = turn_plan(((SubqueryScan *) plan)->subplan);
+			((SubqueryScan *) plan)->subplan = vectorize_plan(((SubqueryScan *) plan)->subplan);
 			break;
 		case T_CustomScan:
-			turn_plans(((CustomScan *) plan)->custom_plans);
+			vectorize_plans(((CustomScan *) plan)->custom_plans);
 			break;
 		case T_Agg:
 			if (agg_is_fit((Agg *) plan) && (scans = columnar_scans_below(outerPlan(plan))) != NIL)
@@ -311,6 +311,6 @@ vector_plan_make(PlannedStmt *statement)
 {
 	if (!columnar_enable_vectorization || statement->commandType == CMD_UTILITY)
 		return;
-	statement->planTree = turn_plan(statement->planTree);
-	turn_plans(statement->subplans);
+	statement->planTree = vectorize_plan(statement->planTree);
+	vectorize_plans(statement->subplans);
 }

@@ -177,7 +177,7 @@ backend_close(Backend *backend)
 }
 
 void
-backend_lose(Backend *backend, const ErrorData *error)
+backend_fail(Backend *backend, const ErrorData *error)
 {
 	Client	   *client = backend->client;
 	Client	   *behind[MAX_QUEUED];
@@ -222,7 +222,7 @@ backend_lose(Backend *backend, const ErrorData *error)
 static void
 backend_failed(Stream *stream, const ErrorData *error)
 {
-	backend_lose((Backend *) stream, error);
+	backend_fail((Backend *) stream, error);
 }
 
 void
@@ -239,7 +239,7 @@ backend_continue(Backend *backend)
 		ErrorData  *error = catch_copy(&point);
 
 		catch_end(&point);
-		backend_lose(backend, error);
+		backend_fail(backend, error);
 	}
 	PG_END_TRY();
 }

@@ -181,7 +181,7 @@ node_watch_lose(Backend *backend)
 	error.detail = "Whether what was sent to it was committed is not known.";
 	error.hint = "When the node answers again, look at the rows that the transaction would have changed.";
 	backend->pool->failed = stream_now;
-	backend_lose(backend, &error);
+	backend_fail(backend, &error);
 }
 
 /* A session of the pool that is to be given up; NULL: none. */

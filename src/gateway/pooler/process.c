@@ -44,7 +44,7 @@ process_listen(int fd, const StreamHandler *handler)
 }
 
 bool
-process_listens(void)
+process_is_listening(void)
 {
 	return gateway_listeners != NIL;
 }

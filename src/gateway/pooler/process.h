@@ -45,7 +45,7 @@ extern const GatewayStart *gateway_start;
 extern void process_listen(int fd, const StreamHandler *handler);
 /* A handler's answer to an error. */
 extern void process_listen_failed(Stream *stream, const ErrorData *error);
-extern bool process_listens(void);
+extern bool process_is_listening(void);
 /* Something may have been closed: accepts again what there was no room for. */
 extern void process_listen_again(void);
 

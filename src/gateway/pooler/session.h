@@ -561,7 +561,7 @@ extern void backend_abandon(Backend *backend, Client *client);
 /* Goes on with what the backend has answered. */
 extern void backend_continue(Backend *backend);
 /* The session has ended, or violated the protocol. */
-extern void backend_lose(Backend *backend, const ErrorData *error);
+extern void backend_fail(Backend *backend, const ErrorData *error);
 /* backend->question has been answered, or will not be (NULL). */
 extern void backend_question_answered(Backend *backend, const char *answer);
 /* Its session is its client's now. */

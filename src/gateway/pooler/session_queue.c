@@ -292,7 +292,7 @@ session_queue_leave(Backend *backend, Client *client)
 			.message = "the session has ended with that of another client",
 		};
 
-		backend_lose(backend, &error);
+		backend_fail(backend, &error);
 	}
 	else if (answered)
 	{
