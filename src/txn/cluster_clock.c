@@ -3,10 +3,11 @@
  * cluster_clock.c
  *	  The nodes' clocks as SQL shows them: the type cluster_clock.
  *
- * A cluster_clock is a commit stamp (commit_ring.h) in the format that the SQL
- * interface gives it: milliseconds since 1970, shifted left by 22 bits, and a
- * counter within the millisecond, here its microseconds.  It is stored as an
- * int8, and compared, hashed and sent by the server's functions for int8.
+ * A cluster_clock is a commit timestamp (commit_ring.h) in the format that the
+ * SQL interface gives it: milliseconds since 1970, shifted left by 22 bits,
+ * and a counter within the millisecond, here its microseconds.  It is stored
+ * as an int8, and compared, hashed and sent by the server's functions for
+ * int8.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,14 +28,17 @@
 #define MAX_COUNTER ((UINT64CONST(1) << COUNTER_BITS) - 1)
 #define MAX_MILLISECONDS ((UINT64CONST(1) << (63 - COUNTER_BITS)) - 1)
 
-/* Microseconds from 1970, where the clocks begin, to 2000, where stamps do. */
+/*
+ * Microseconds from 1970, where the clocks begin, to 2000, where timestamps
+ * do.
+ */
 #define EPOCH_DIFFERENCE \
 	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * UINT64CONST(1000000) * SECS_PER_DAY)
 
 static int64
-clock_of_stamp(CommitStamp stamp)
+clock_of_timestamp(CommitTimestamp ts)
 {
-	uint64		microseconds = stamp + EPOCH_DIFFERENCE;
+	uint64		microseconds = ts + EPOCH_DIFFERENCE;
 
 	return (int64) ((microseconds / 1000) << COUNTER_BITS | microseconds % 1000);
 }
@@ -95,33 +99,33 @@ SQL_FUNCTION(citus_get_node_clock);
 Datum
 citus_get_node_clock(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(clock_of_stamp(commit_ring_advance(0)));
+	PG_RETURN_INT64(clock_of_timestamp(commit_ring_advance(0)));
 }
 
 /*
- * citus_internal.advance_clock(stamp) returns bigint: for nodes; a stamp of
- * this node that is later than another node's.
+ * citus_internal.advance_clock(timestamp) returns bigint: for nodes; a
+ * timestamp of this node that is later than another node's.
  */
 SQL_FUNCTION(citus_internal_advance_clock);
 Datum
 citus_internal_advance_clock(PG_FUNCTION_ARGS)
 {
-	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
+	CommitTimestamp ts = (CommitTimestamp) PG_GETARG_INT64(0);
 
 	node_function_check(fcinfo);
-	commit_ring_check(stamp);
-	PG_RETURN_INT64((int64) commit_ring_advance(stamp));
+	commit_ring_check(ts);
+	PG_RETURN_INT64((int64) commit_ring_advance(ts));
 }
 
 /* Advances the clock of each node that takes part; the latest of them. */
-static CommitStamp
-advance_participants(CommitStamp stamp)
+static CommitTimestamp
+advance_participants(CommitTimestamp ts)
 {
 	foreach_int(groupid, txn_groups())
 	{
-		stamp = remote_int64(remote_read(groupid, node_call(NODE_advance_clock, node_bigint(stamp))), 0, 0);
+		ts = remote_int64(remote_read(groupid, node_call(NODE_advance_clock, node_bigint(ts))), 0, 0);
 	}
-	return stamp;
+	return ts;
 }
 
 /*
@@ -132,8 +136,8 @@ SQL_FUNCTION(citus_get_transaction_clock);
 Datum
 citus_get_transaction_clock(PG_FUNCTION_ARGS)
 {
-	CommitStamp stamp = commit_ring_advance(advance_participants(commit_ring_advance(0)));
+	CommitTimestamp ts = commit_ring_advance(advance_participants(commit_ring_advance(0)));
 
-	(void) advance_participants(stamp);
-	PG_RETURN_INT64(clock_of_stamp(stamp));
+	(void) advance_participants(ts);
+	PG_RETURN_INT64(clock_of_timestamp(ts));
 }

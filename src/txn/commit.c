@@ -318,19 +318,19 @@ commit_one_phase(Participants *all)
 }
 
 /*
- * Gives the transaction its stamp, later than all participants' clocks; COMMIT
- * PREPARED sends it to them.  If it will be prepared itself, the clock that it
- * reports is later than theirs.
+ * Gives the transaction its timestamp, later than all participants' clocks;
+ * COMMIT PREPARED sends it to them.  If it will be prepared itself, the clock
+ * that it reports is later than theirs.
  */
 static void
-decide_stamp(const Participants *all)
+decide_timestamp(const Participants *all)
 {
-	CommitStamp latest = 0;
-	CommitStamp stamp;
+	CommitTimestamp latest = 0;
+	CommitTimestamp ts;
 
 	for (int i = 0; i < all->nwriters; i++)
 	{
-		CommitStamp clock = remote_reported_clock(all->writers[i].conn);
+		CommitTimestamp clock = remote_reported_clock(all->writers[i].conn);
 
 		latest = Max(latest, clock);
 	}
@@ -339,12 +339,12 @@ decide_stamp(const Participants *all)
 		dist_transaction.children_clock = latest;
 		return;
 	}
-	stamp = commit_ring_decide(latest);
+	ts = commit_ring_decide(latest);
 	for (int i = 0; i < dist_transaction.ndecided; i++)
 	{
 		char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
 
-		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, dist_transaction.decided[i].conn->participant->gid);
+		snprintf(command, COMMAND_SIZE, TIMESTAMP_TAG "COMMIT PREPARED '%s'", ts, dist_transaction.decided[i].conn->participant->gid);
 		dist_transaction.decided[i].sql = command;
 	}
 }
@@ -393,7 +393,7 @@ commit_first_phase(Participants *all, FullTransactionId parent)
 	for (int i = 0; i < all->nwriters; i++)
 		all->writers[i].conn->participant->prepared = true;
 	broadcast_and_end(all->answers, all->n, "commit-between-prepares");
-	decide_stamp(all);
+	decide_timestamp(all);
 	dist_transaction.phase = TXN_PREPARED;
 	DEBUG_POINT("commit-after-prepare");
 }

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * commit_ring.c
- *	  The node's clock, and the stamps of the transactions that committed last.
+ *	  The node's clock, and the timestamps of the transactions that committed last.
  *
- * A reader that must see the transactions stamped up to ts, and no others,
+ * A reader that must see the transactions committed up to ts, and no others,
  * sets the clock to at least ts, so that transactions that commit from then on
- * get a later stamp; waits for those with an earlier stamp that are still
- * committing; takes a snapshot; and hides the transactions in it that are
- * later according to the ring.
+ * get a later timestamp; waits for those with an earlier timestamp that are
+ * still committing; takes a snapshot; and hides the transactions in it that
+ * are later according to the ring.
  *
- * A backend gets its stamp at the end of the pre-commit callbacks, and enters
- * itself in the ring and in its slot in one step; the slot is cleared when
- * other backends see the commit, or when it failed after all.  So every
+ * A backend gets its timestamp at the end of the pre-commit callbacks, and
+ * enters itself in the ring and in its slot in one step; the slot is cleared
+ * when other backends see the commit, or when it failed after all.  So every
  * transaction that a snapshot shows was entered before the snapshot was taken.
  *
  * The clock follows the time of day, and never goes back while the server
@@ -44,13 +44,14 @@
 #include "txn/dist_transaction.h"
 
 /*
- * How far the stamp of a session that may not be a node's may be ahead of our
- * time, in microseconds.
+ * How far the timestamp of a session that may not be a node's may be ahead of
+ * our time, in microseconds.
  */
 #define MAX_AHEAD_OF_STRANGER ((int64) 10 * USECS_PER_SEC)
 
 /*
- * How far a node's stamp may be ahead of our time: an hour, in microseconds.
+ * How far a node's timestamp may be ahead of our time: an hour, in
+ * microseconds.
  */
 #define MAX_AHEAD (UINT64CONST(3600) * 1000000)
 
@@ -84,11 +85,11 @@ commit_ring_shared_size(void)
 					mul_size(max_prepared_xacts, sizeof(PreparedSlot)));
 }
 
-/* The time of day as a stamp; tests can shift it. */
-static CommitStamp
+/* The time of day as a timestamp; tests can shift it. */
+static CommitTimestamp
 time_of_day(void)
 {
-	return (CommitStamp) (GetCurrentTimestamp() + (int64) clock_offset * 1000);
+	return (CommitTimestamp) (GetCurrentTimestamp() + (int64) clock_offset * 1000);
 }
 
 static void
@@ -101,29 +102,29 @@ fill_commit_ring(void)
 	commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());
 }
 
-CommitStamp
-commit_ring_next(CommitStamp later_than)
+CommitTimestamp
+commit_ring_next(CommitTimestamp later_than)
 {
-	CommitStamp next = Max(commit_ring->clock, later_than) + 1;
+	CommitTimestamp next = Max(commit_ring->clock, later_than) + 1;
 
 	commit_ring->clock = Max(next, time_of_day());
 	return commit_ring->clock;
 }
 
 void
-commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitStamp lowest,
-				  CommitStamp stamp)
+commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitTimestamp lowest,
+				  CommitTimestamp ts)
 {
 	RingEntry  *entry = &commit_ring->entries[commit_ring->nentered % commit_ring_size];
 
 	if (commit_ring->nentered >= commit_ring_size)
 		commit_ring->forgotten = entry->entered;
-	commit_ring->clock = Max(commit_ring->clock, stamp);
+	commit_ring->clock = Max(commit_ring->clock, ts);
 	entry->xid = xid;
 	entry->database = database;
 	entry->has_children = has_children;
 	entry->lowest = lowest;
-	entry->stamp = stamp;
+	entry->ts = ts;
 	entry->entered = commit_ring->clock;
 	commit_ring->nentered++;
 }
@@ -132,13 +133,13 @@ void
 commit_ring_cancel(uint64 number)
 {
 	if (commit_ring->nentered - number < commit_ring_size)
-		commit_ring->entries[(number - 1) % commit_ring_size].stamp = 0;
+		commit_ring->entries[(number - 1) % commit_ring_size].ts = 0;
 }
 
-CommitStamp
+CommitTimestamp
 commit_ring_clock(void)
 {
-	CommitStamp clock;
+	CommitTimestamp clock;
 
 	prepared_ring_load();
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
@@ -147,42 +148,42 @@ commit_ring_clock(void)
 	return clock;
 }
 
-CommitStamp
+CommitTimestamp
 commit_ring_now(void)
 {
 	return Max(commit_ring_clock(), time_of_day());
 }
 
-CommitStamp
-commit_ring_advance(CommitStamp later_than)
+CommitTimestamp
+commit_ring_advance(CommitTimestamp later_than)
 {
-	CommitStamp stamp;
+	CommitTimestamp ts;
 
 	prepared_ring_load();
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	stamp = commit_ring_next(later_than);
+	ts = commit_ring_next(later_than);
 	LWLockRelease(commit_ring->header.lock);
-	return stamp;
+	return ts;
 }
 
 void
-commit_ring_check(CommitStamp stamp)
+commit_ring_check(CommitTimestamp ts)
 {
-	if (stamp == 0 || stamp > Max(commit_ring_clock(), time_of_day()) + MAX_AHEAD)
+	if (ts == 0 || ts > Max(commit_ring_clock(), time_of_day()) + MAX_AHEAD)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("commit stamp " UINT64_FORMAT " is out of range", stamp),
+				 errmsg("commit timestamp " UINT64_FORMAT " is out of range", ts),
 				 errdetail("The clock of this node stands at " UINT64_FORMAT ".", commit_ring_clock()),
 				 errhint("Set the clocks of all nodes to the same time.")));
 }
 
 void
-commit_ring_check_stranger(CommitStamp stamp)
+commit_ring_check_stranger(CommitTimestamp ts)
 {
-	if (stamp > time_of_day() + MAX_AHEAD_OF_STRANGER)
+	if (ts > time_of_day() + MAX_AHEAD_OF_STRANGER)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the stamp of the commit is too far ahead of this node's time"),
+				 errmsg("the timestamp of the commit is too far ahead of this node's time"),
 				 errhint("Check that the clocks of all nodes agree.")));
 }
 
@@ -192,25 +193,25 @@ my_committing_slot(void)
 	return &commit_ring->committing[MyProc - ProcGlobal->allProcs];
 }
 
-CommitStamp
-commit_ring_decide(CommitStamp later_than)
+CommitTimestamp
+commit_ring_decide(CommitTimestamp later_than)
 {
 	TransactionId xid = GetTopTransactionId();
 	TransactionId *children;
 	bool		has_children = xactGetCommittedChildren(&children) > 0;
 	CommittingSlot *slot = my_committing_slot();
-	CommitStamp stamp;
+	CommitTimestamp ts;
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	stamp = commit_ring_next(later_than);
-	commit_ring_enter(xid, MyDatabaseId, has_children, stamp, stamp);
+	ts = commit_ring_next(later_than);
+	commit_ring_enter(xid, MyDatabaseId, has_children, ts, ts);
 	slot->database = MyDatabaseId;
-	slot->stamp = stamp;
+	slot->ts = ts;
 	slot->xid = xid;
 	pg_atomic_fetch_add_u32(&commit_ring->ncommitting, 1);
 	LWLockRelease(commit_ring->header.lock);
-	dist_transaction.stamped = true;
-	return stamp;
+	dist_transaction.in_commit_ring = true;
+	return ts;
 }
 
 /*
@@ -226,25 +227,25 @@ snapshots_ignore_me(void)
 void
 commit_ring_before_commit(void)
 {
-	if (!dist_transaction.stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
+	if (!dist_transaction.in_commit_ring && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
 		(void) commit_ring_decide(0);
 }
 
 void
 commit_ring_after_end(void)
 {
-	if (!dist_transaction.stamped)
+	if (!dist_transaction.in_commit_ring)
 		return;
-	dist_transaction.stamped = false;
+	dist_transaction.in_commit_ring = false;
 	pg_write_barrier();
 	my_committing_slot()->xid = InvalidTransactionId;
 	pg_atomic_fetch_sub_u32(&commit_ring->ncommitting, 1);
 	ConditionVariableBroadcast(&commit_ring->done);
 }
 
-/* Whether a backend is committing with a stamp up to the given one. */
+/* Whether a backend is committing with a timestamp up to the given one. */
 static bool
-someone_commits(CommitStamp stamp)
+someone_commits(CommitTimestamp ts)
 {
 	bool		found = false;
 	int			nslots;
@@ -255,7 +256,7 @@ someone_commits(CommitStamp stamp)
 	{
 		CommittingSlot *slot = &commit_ring->committing[i];
 
-		found = TransactionIdIsValid(slot->xid) && slot->database == MyDatabaseId && slot->stamp <= stamp;
+		found = TransactionIdIsValid(slot->xid) && slot->database == MyDatabaseId && slot->ts <= ts;
 	}
 	LWLockRelease(commit_ring->header.lock);
 	return found;
@@ -266,12 +267,12 @@ someone_commits(CommitStamp stamp)
  * do so for long.
  */
 static void
-await_committing(CommitStamp stamp)
+await_committing(CommitTimestamp ts)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), snapshot_timeout);
 
 	ConditionVariablePrepareToSleep(&commit_ring->done);
-	while (someone_commits(stamp))
+	while (someone_commits(ts))
 	{
 		long		left = snapshot_timeout == 0 ? LOOK_AGAIN_MS :
 			TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
@@ -282,29 +283,29 @@ await_committing(CommitStamp stamp)
 					 errmsg("could not read all nodes as of one point in time"),
 					 errdetail("A transaction has been committing for longer than citus.snapshot_timeout."),
 					 errhint("It may be waiting for a synchronous standby.")));
-		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), wait_event(WAIT_COMMIT_STAMP));
+		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), wait_event(WAIT_COMMIT_TIMESTAMP));
 	}
 	ConditionVariableCancelSleep();
 }
 
 void
-commit_ring_await(CommitStamp stamp)
+commit_ring_await(CommitTimestamp ts)
 {
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	commit_ring->clock = Max(commit_ring->clock, stamp);
+	commit_ring->clock = Max(commit_ring->clock, ts);
 	LWLockRelease(commit_ring->header.lock);
 
 	prepared_ring_load();
-	while (prepared_ring_await(stamp))
+	while (prepared_ring_await(ts))
 		;
-	if (someone_commits(stamp))
-		await_committing(stamp);
+	if (someone_commits(ts))
+		await_committing(ts);
 }
 
-CommitStamp
-commit_ring_stamp_of(TransactionId xid)
+CommitTimestamp
+commit_ring_timestamp_of(TransactionId xid)
 {
-	CommitStamp stamp = 0;
+	CommitTimestamp ts = 0;
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	for (uint64 i = commit_ring->nentered; i > 0 && commit_ring->nentered - i < commit_ring_size; i--)
@@ -313,16 +314,16 @@ commit_ring_stamp_of(TransactionId xid)
 
 		if (entry->xid != xid || entry->database != MyDatabaseId)
 			continue;
-		if (entry->lowest == entry->stamp)
-			stamp = entry->stamp;
+		if (entry->lowest == entry->ts)
+			ts = entry->ts;
 		break;
 	}
 	LWLockRelease(commit_ring->header.lock);
-	return stamp;
+	return ts;
 }
 
 bool
-commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int *count)
+commit_ring_later(CommitTimestamp ts, Snapshot snapshot, LaterCommit **later, int *count)
 {
 	RingEntry  *entries = palloc(sizeof(RingEntry) * 64);
 	uint64		allocated = 64;
@@ -330,15 +331,15 @@ commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int
 	bool		known;
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
-	known = stamp >= commit_ring->forgotten;
+	known = ts >= commit_ring->forgotten;
 	for (uint64 i = commit_ring->nentered;
 		 known && i > 0 && commit_ring->nentered - i < commit_ring_size; i--)
 	{
 		RingEntry  *entry = &commit_ring->entries[(i - 1) % commit_ring_size];
 
-		if (entry->entered <= stamp)
+		if (entry->entered <= ts)
 			break;
-		if (entry->database != MyDatabaseId || entry->stamp <= stamp)
+		if (entry->database != MyDatabaseId || entry->ts <= ts)
 			continue;
 		if (n == allocated)
 			entries = repalloc(entries, sizeof(RingEntry) * (allocated *= 2));
@@ -352,7 +353,7 @@ commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int
 	{
 		if (XidInMVCCSnapshot(entries[i].xid, snapshot))
 			continue;
-		if (entries[i].lowest <= stamp)
+		if (entries[i].lowest <= ts)
 			known = false;
 		(*later)[*count].xid = entries[i].xid;
 		(*later)[(*count)++].has_children = entries[i].has_children;

@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * commit_ring.h
- *	  The node's clock, and the stamps of the transactions that committed last.
+ *	  The node's clock, and the timestamps of the transactions that committed last.
  *
- * A stamp is a time in microseconds, as TimestampTz has it, that only grows:
- * each commit gets one later than all that the node has given or received.
+ * A timestamp is a time in microseconds, as TimestampTz has it, that only
+ * grows: each commit gets one later than all that the node has given or
+ * received.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +17,7 @@
 #include "nodes/parsenodes.h"
 #include "utils/snapshot.h"
 
-#include "txn/commit_stamp.h"
+#include "txn/commit_timestamp.h"
 
 extern void commit_ring_init(void);
 
@@ -26,57 +27,57 @@ extern void commit_ring_init(void);
 extern void commit_ring_before_commit(void);
 extern void commit_ring_after_end(void);
 
-/* The latest stamp given or received. */
-extern CommitStamp commit_ring_clock(void);
+/* The latest timestamp given or received. */
+extern CommitTimestamp commit_ring_clock(void);
 
 /*
- * The present time: the time of day, or a later stamp that was given or
+ * The present time: the time of day, or a later timestamp that was given or
  * received.
  */
-extern CommitStamp commit_ring_now(void);
+extern CommitTimestamp commit_ring_now(void);
 
 /*
- * A new stamp, later than the given one and than all that the node has given
- * or received.
+ * A new timestamp, later than the given one and than all that the node has
+ * given or received.
  */
-extern CommitStamp commit_ring_advance(CommitStamp later_than);
+extern CommitTimestamp commit_ring_advance(CommitTimestamp later_than);
 
 /*
- * Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a stamp that a client sent
- * can't be one.
+ * Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a timestamp that a client
+ * sent can't be one.
  */
-extern void commit_ring_check(CommitStamp stamp);
+extern void commit_ring_check(CommitTimestamp ts);
 
 /*
- * The same for a stamp that may not be a node's (COMMIT PREPARED through a
+ * The same for a timestamp that may not be a node's (COMMIT PREPARED through a
  * pooler): it may be ahead of the time of day only slightly.
  */
-extern void commit_ring_check_stranger(CommitStamp stamp);
+extern void commit_ring_check_stranger(CommitTimestamp ts);
 
 /*
- * Gives this transaction, which is about to commit, a stamp later than its
+ * Gives this transaction, which is about to commit, a timestamp later than its
  * participants' clocks.
  */
-extern CommitStamp commit_ring_decide(CommitStamp later_than);
+extern CommitTimestamp commit_ring_decide(CommitTimestamp later_than);
 
 /*
- * The stamp of a transaction of this node that committed, or 0 if that is not
- * known (any more).
+ * The timestamp of a transaction of this node that committed, or 0 if that is
+ * not known (any more).
  */
-extern CommitStamp commit_ring_stamp_of(TransactionId xid);
+extern CommitTimestamp commit_ring_timestamp_of(TransactionId xid);
 
 /*
- * Advances the clock to stamp, and waits, interruptibly, for the transactions
- * of this database that may still commit with an earlier one.
+ * Advances the clock to ts, and waits, interruptibly, for the
+ * transactions of this database that may still commit with an earlier one.
  */
-extern void commit_ring_await(CommitStamp stamp);
+extern void commit_ring_await(CommitTimestamp ts);
 
 /*
- * The transactions of this database that committed after stamp and that
+ * The transactions of this database that committed after ts and that
  * snapshot shows, as an array in CurrentMemoryContext; *count is set.  False
  * if that is not known (any more).
  */
-extern bool commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int *count);
+extern bool commit_ring_later(CommitTimestamp ts, Snapshot snapshot, LaterCommit **later, int *count);
 
 /*
  * Prepared transactions (prepared_ring.c).
@@ -93,26 +94,26 @@ extern void prepared_ring_after_abort(void);
 extern void prepared_ring_init(void);
 
 /*
- * Whether a transaction of this database is prepared that gets a stamp later
- * than the given one, and may be committed elsewhere already.
+ * Whether a transaction of this database is prepared that gets a timestamp
+ * later than the given one, and may be committed elsewhere already.
  */
-extern bool prepared_ring_has_later(CommitStamp stamp);
+extern bool prepared_ring_has_later(CommitTimestamp ts);
 
 /*
  * To be called before the server runs PREPARE TRANSACTION, COMMIT PREPARED or
  * ROLLBACK PREPARED, and after it has run one of the latter two.  Returns the
- * stamp of what was committed, or 0 if that is not known.
+ * timestamp of what was committed, or 0 if that is not known.
  */
 extern void prepared_ring_before(const TransactionStmt *stmt, const char *query);
-extern CommitStamp prepared_ring_after(void);
+extern CommitTimestamp prepared_ring_after(void);
 
 /*
- * The tag before COMMIT PREPARED: the transaction's stamp.  The tags before
- * PREPARE TRANSACTION: a node requests it, which will decide soon; or whose
- * client will decide.
+ * The tag before COMMIT PREPARED: the transaction's timestamp.  The tags
+ * before PREPARE TRANSACTION: a node requests it, which will decide soon; or
+ * whose client will decide.
  */
 #define NODE_TAG_START "/*citus:"
-#define STAMP_TAG NODE_TAG_START "stamp " UINT64_FORMAT "*/ "
+#define TIMESTAMP_TAG NODE_TAG_START "stamp " UINT64_FORMAT "*/ "
 #define PREPARE_TAG NODE_TAG_START "prepare*/ "
 #define PARKED_TAG NODE_TAG_START "parked*/ "
 

@@ -16,19 +16,19 @@
 #include "storage/lwlock.h"
 
 #include "lib/shared_area.h"
-#include "txn/commit_stamp.h"
+#include "txn/commit_timestamp.h"
 
-/* A transaction that got its stamp; it may have been aborted since. */
+/* A transaction that got its timestamp; it may have been aborted since. */
 typedef struct RingEntry
 {
 	TransactionId xid;
 	Oid			database;
 	bool		has_children;
-	CommitStamp stamp;
-	CommitStamp lowest;			/* the true stamp is not known, and in lowest
-								 * .. stamp; else the same as stamp */
-	CommitStamp entered;		/* the clock when it was entered; grows along
-								 * the ring */
+	CommitTimestamp ts;
+	CommitTimestamp lowest;			/* the true timestamp is not known, and in
+									 * lowest .. ts; else the same as ts */
+	CommitTimestamp entered;		/* the clock when it was entered; grows
+									 * along the ring */
 } RingEntry;
 
 /* The transaction that a backend is committing. */
@@ -36,7 +36,7 @@ typedef struct CommittingSlot
 {
 	TransactionId xid;			/* InvalidTransactionId: nothing */
 	Oid			database;
-	CommitStamp stamp;
+	CommitTimestamp ts;
 } CommittingSlot;
 
 /* A prepared transaction, from before it is prepared until after its end. */
@@ -47,8 +47,8 @@ typedef struct PreparedSlot
 	bool		has_children;
 	bool		distributed;	/* on more nodes than this one */
 	bool		parked;			/* a client decides, at an unknown time */
-	CommitStamp after;			/* its stamp is later than this */
-	CommitStamp stamp;			/* 0: not decided, as far as we know */
+	CommitTimestamp after;			/* its timestamp is later than this */
+	CommitTimestamp ts;			/* 0: not decided, as far as we know */
 	char		gid[GIDSIZE];
 } PreparedSlot;
 
@@ -57,8 +57,8 @@ typedef struct CommitRing
 	SharedHeader header;		/* its lock: of all but slots that their owner
 								 * clears */
 	ConditionVariable done;		/* a slot was cleared */
-	CommitStamp clock;
-	CommitStamp forgotten;		/* entered of the last entry that was
+	CommitTimestamp clock;
+	CommitTimestamp forgotten;		/* entered of the last entry that was
 								 * overwritten */
 	uint64		nentered;		/* entries ever entered */
 	bool		loaded;			/* prepared transactions that survived a
@@ -77,12 +77,12 @@ extern CommitRing *commit_ring;
 extern int	snapshot_timeout;
 
 /*
- * Under the lock, exclusively: the next stamp, later than later_than; and the
- * entry of a commit.
+ * Under the lock, exclusively: the next timestamp, later than later_than; and
+ * the entry of a commit.
  */
-extern CommitStamp commit_ring_next(CommitStamp later_than);
+extern CommitTimestamp commit_ring_next(CommitTimestamp later_than);
 extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children,
-							  CommitStamp lowest, CommitStamp stamp);
+							  CommitTimestamp lowest, CommitTimestamp ts);
 
 /*
  * Under the lock, exclusively: the commit of the entry with that number, from
@@ -91,10 +91,10 @@ extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children
 extern void commit_ring_cancel(uint64 number);
 
 /*
- * Waits for a prepared transaction that may get a stamp up to the given one;
- * false if there is none.
+ * Waits for a prepared transaction that may get a timestamp up to the given
+ * one; false if there is none.
  */
-extern bool prepared_ring_await(CommitStamp stamp);
+extern bool prepared_ring_await(CommitTimestamp ts);
 
 /*
  * Notes what was prepared before the server was started or promoted, and sets

@@ -4,10 +4,10 @@
  *	  One snapshot over all nodes: the initiator's part.
  *
  * A point in time is chosen by asking: each node that will be read opens a
- * transaction, holds a snapshot, and returns its clock (a commit stamp); the
- * latest answer is the point.  A commit that was acknowledged before the
+ * transaction, holds a snapshot, and returns its clock (a commit timestamp);
+ * the latest answer is the point.  A commit that was acknowledged before the
  * statement began has advanced the clock of each node that it wrote on, so its
- * stamp is not later than the point.
+ * timestamp is not later than the point.
  *
  * READ COMMITTED: per statement, and only nodes that the statement reads.
  * Outside a transaction block, the node's transaction is for this statement
@@ -76,7 +76,7 @@ no_yield(RemoteOwner *owner, RemoteConn *conn)
 	elog(ERROR, "connection to node %s:%d is being asked for its clock", conn->nodename, conn->nodeport);
 }
 
-static RemoteOwner stamp_asker = {no_yield};
+static RemoteOwner timestamp_asker = {no_yield};
 
 /* Opens the node's transaction if it isn't open. */
 static void
@@ -96,36 +96,36 @@ begin_on(RemoteConn *conn)
 }
 
 /* The only value of a statement that returns one bigint; waits. */
-static CommitStamp
-read_stamp(RemoteConn *conn)
+static CommitTimestamp
+read_timestamp(RemoteConn *conn)
 {
-	CommitStamp stamp = 0;
+	CommitTimestamp ts = 0;
 
 	while (remote_next(conn))
 	{
 		if (conn->row.values[0].data != NULL)
-			stamp = strtou64(conn->row.values[0].data, NULL, 10);
+			ts = strtou64(conn->row.values[0].data, NULL, 10);
 	}
-	return stamp;
+	return ts;
 }
 
 /*
  * Sends BEGIN_COMMAND to all; reads their answers, and returns the latest
- * stamp of them.
+ * timestamp of them.
  */
-static CommitStamp
-ask_for_stamps(List *conns)
+static CommitTimestamp
+ask_for_timestamps(List *conns)
 {
-	CommitStamp latest = 0;
+	CommitTimestamp latest = 0;
 	ListCell   *cell;
 
 	foreach(cell, conns)
 		remote_send_task(lfirst(cell), "", BEGIN_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
 	foreach(cell, conns)
 	{
-		CommitStamp stamp = read_stamp(lfirst(cell));
+		CommitTimestamp ts = read_timestamp(lfirst(cell));
 
-		latest = Max(latest, stamp);
+		latest = Max(latest, ts);
 	}
 	return latest;
 }
@@ -134,7 +134,7 @@ ask_for_stamps(List *conns)
 static void
 acquire_for_snapshot(int32 groupid, List **conns)
 {
-	RemoteConn *conn = remote_acquire(groupid, &stamp_asker, false);
+	RemoteConn *conn = remote_acquire(groupid, &timestamp_asker, false);
 
 	*conns = lappend(*conns, conn);
 	begin_on(conn);
@@ -147,7 +147,7 @@ release_snapshots(List *conns)
 	ListCell   *cell;
 
 	foreach(cell, conns)
-		remote_release(lfirst(cell), &stamp_asker);
+		remote_release(lfirst(cell), &timestamp_asker);
 	list_free(conns);
 }
 
@@ -161,14 +161,14 @@ forget_snapshot(void *arg)
  * Asks the nodes for their clocks; *conns has the connections, owned by the
  * asker, also after an error.
  */
-static CommitStamp
+static CommitTimestamp
 ask_groups(Bitmapset *groups, List **conns)
 {
 	int			groupid = -1;
 
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
 		acquire_for_snapshot(groupid, conns);
-	return ask_for_stamps(*conns);
+	return ask_for_timestamps(*conns);
 }
 
 /*
@@ -196,7 +196,7 @@ only_lost(List *conns)
  * earlier work were lost.
  */
 static bool
-try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
+try_ask(Bitmapset *groups, bool last, List **asked, CommitTimestamp *latest)
 {
 	const CatchPoint point = catch_point();
 	List	   *volatile conns = NIL;
@@ -222,10 +222,10 @@ try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
  * As ask_groups, but retries if a cached connection is broken, which may be
  * noticed only when it is used, and for one node at a time.
  */
-static CommitStamp
+static CommitTimestamp
 ask_patiently(Bitmapset *groups, List **asked)
 {
-	CommitStamp latest = 0;
+	CommitTimestamp latest = 0;
 	int			tries = bms_num_members(groups);
 
 	while (!try_ask(groups, tries == 0, asked, &latest))
@@ -246,7 +246,7 @@ take_there(DistSnapshot *snapshot, List *conns)
 		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
 	}
 	foreach(cell, conns)
-		all = read_stamp(lfirst(cell)) != 0 && all;
+		all = read_timestamp(lfirst(cell)) != 0 && all;
 	return all;
 }
 
@@ -258,17 +258,17 @@ static void
 choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 {
 	TimestampTz began = GetCurrentTimestamp();
-	CommitStamp stamp = commit_ring_clock();
+	CommitTimestamp ts = commit_ring_clock();
 	List	   *conns;
-	CommitStamp theirs = ask_patiently(snapshot->groups, &conns);
+	CommitTimestamp theirs = ask_patiently(snapshot->groups, &conns);
 
 	late = late || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), LONG_ASKED_MS);
 	for (int i = 1;; i++)
 	{
 		const char *reason;
 
-		snapshot->stamp = Max(stamp, theirs);
-		snapshot->snapshot = snapshot_try_as_of(snapshot->stamp, like, &reason);
+		snapshot->ts = Max(ts, theirs);
+		snapshot->snapshot = snapshot_try_as_of(snapshot->ts, like, &reason);
 		if (snapshot->snapshot != NULL)
 		{
 			if (!late || take_there(snapshot, conns))
@@ -278,8 +278,8 @@ choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 		if (i == MAX_CHOICES)
 			snapshot_refuse(reason);
 		late = true;
-		stamp = commit_ring_clock();
-		theirs = ask_for_stamps(conns);
+		ts = commit_ring_clock();
+		theirs = ask_for_timestamps(conns);
 	}
 	release_snapshots(conns);
 }
@@ -309,7 +309,7 @@ dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext co
 DistSnapshot *
 dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context)
 {
-	CommitStamp stamp;
+	CommitTimestamp ts;
 	Snapshot	own;
 	const char *reason;
 	DistSnapshot *snapshot;
@@ -319,13 +319,13 @@ dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context)
 		offer_after--;
 		return NULL;
 	}
-	stamp = commit_ring_now();
-	own = snapshot_try_as_of(stamp, like, &reason);
+	ts = commit_ring_now();
+	own = snapshot_try_as_of(ts, like, &reason);
 	if (own == NULL)
 		return NULL;
 	snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
 	snapshot->groups = groups;
-	snapshot->stamp = stamp;
+	snapshot->ts = ts;
 	snapshot->snapshot = own;
 	snapshot->offered = true;
 	remember_snapshot(snapshot, context);
@@ -368,15 +368,15 @@ dist_snapshot_find(Snapshot registered)
 	return NULL;
 }
 
-/* The stamp of the oldest running statement. */
-static CommitStamp
+/* The timestamp of the oldest running statement. */
+static CommitTimestamp
 oldest_live(void)
 {
-	CommitStamp oldest = PG_UINT64_MAX;
+	CommitTimestamp oldest = PG_UINT64_MAX;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &live_snapshots)
-		oldest = Min(oldest, dlist_container(DistSnapshot, link, iter.cur)->stamp);
+		oldest = Min(oldest, dlist_container(DistSnapshot, link, iter.cur)->ts);
 	return oldest;
 }
 
@@ -407,7 +407,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	char		command[100];
 
 	Assert(!snapshot->offered);
-	if (conn->xact != REMOTE_XACT_NONE && conn->participant->snapshot_stamp == snapshot->stamp)
+	if (conn->xact != REMOTE_XACT_NONE && conn->participant->snapshot_timestamp == snapshot->ts)
 	{
 		/*
 		 * an earlier task of the statement was cancelled, since its rows
@@ -421,7 +421,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 		not_asked(conn);
 	begin_on(conn);
 	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT "'",
-			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
+			 snapshot->ts, Min(snapshot->ts, oldest_live()));
 	remote_queue_command(conn, command);
 	/*
 	 * without a barrier, which would cost another packet per node: only a read
@@ -429,7 +429,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	 */
 	if (conn->xact == REMOTE_XACT_LONE)
 		remote_queue_command(conn, "SAVEPOINT citus_task");
-	conn->participant->snapshot_stamp = snapshot->stamp;
+	conn->participant->snapshot_timestamp = snapshot->ts;
 }
 
 void
@@ -439,14 +439,14 @@ dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn)
 
 	Assert(snapshot->offered && conn->xact == REMOTE_XACT_NONE);
 	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT " offered'",
-			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
+			 snapshot->ts, Min(snapshot->ts, oldest_live()));
 	remote_queue_command(conn, command);
 }
 
 bool
 dist_snapshot_restart(RemoteConn *conn)
 {
-	if (conn->xact != REMOTE_XACT_LONE || conn->participant->snapshot_stamp == 0 || conn->state != REMOTE_IDLE)
+	if (conn->xact != REMOTE_XACT_LONE || conn->participant->snapshot_timestamp == 0 || conn->state != REMOTE_IDLE)
 		return false;
 	remote_settings_rolled_back(conn);
 	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_task");
@@ -472,10 +472,10 @@ release_lost(List *conns)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
-		if (conn->owner != &stamp_asker || conn->state != REMOTE_DEAD)
+		if (conn->owner != &timestamp_asker || conn->state != REMOTE_DEAD)
 			continue;
 		conns = list_delete_ptr(conns, conn);
-		remote_release(conn, &stamp_asker);
+		remote_release(conn, &timestamp_asker);
 	}
 	return conns;
 }
@@ -526,49 +526,49 @@ begin_transaction(bool fresh)
 {
 	List	   *conns = acquire_all();
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-	CommitStamp stamp = commit_ring_clock();
-	CommitStamp theirs = ask_for_stamps(conns);
+	CommitTimestamp ts = commit_ring_clock();
+	CommitTimestamp theirs = ask_for_timestamps(conns);
 	ListCell   *cell;
 
-	stamp = Max(stamp, theirs);
+	ts = Max(ts, theirs);
 	foreach(cell, conns)
-		dist_transaction.stamp_groups = bms_add_member(dist_transaction.stamp_groups, ((RemoteConn *) lfirst(cell))->groupid);
+		dist_transaction.timestamp_groups = bms_add_member(dist_transaction.timestamp_groups, ((RemoteConn *) lfirst(cell))->groupid);
 	MemoryContextSwitchTo(old_context);
 	foreach(cell, conns)
-		remote_send(lfirst(cell), node_call(NODE_snapshot_set, node_bigint(stamp)), NULL, SEND_IN_XACT);
+		remote_send(lfirst(cell), node_call(NODE_snapshot_set, node_bigint(ts)), NULL, SEND_IN_XACT);
 	if (fresh)
-		snapshot_move_transaction(stamp);
+		snapshot_move_transaction(ts);
 	else
-		dist_transaction.own_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetTransactionSnapshot()),
+		dist_transaction.own_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(ts, GetTransactionSnapshot()),
 													   TopTransactionResourceOwner);
 	foreach(cell, conns)
-		(void) read_stamp(lfirst(cell));
+		(void) read_timestamp(lfirst(cell));
 	release_snapshots(conns);
-	dist_transaction.stamp = stamp;
+	dist_transaction.ts = ts;
 }
 
 Snapshot
 dist_snapshot_of_transaction(bool fresh)
 {
-	if (dist_transaction.stamp == 0 && snapshot_moved_to() == 0)
+	if (dist_transaction.ts == 0 && snapshot_moved_to() == 0)
 		begin_transaction(fresh);
 	return dist_transaction.own_snapshot != NULL ? dist_transaction.own_snapshot : GetTransactionSnapshot();
 }
 
-CommitStamp
+CommitTimestamp
 dist_snapshot_fixed(const Bitmapset **groups)
 {
-	*groups = dist_transaction.stamp_groups;
-	return dist_transaction.stamp;
+	*groups = dist_transaction.timestamp_groups;
+	return dist_transaction.ts;
 }
 
 void
-dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
+dist_snapshot_adopt(CommitTimestamp ts, Bitmapset *groups)
 {
 	List	   *conns = NIL;
 
-	dist_transaction.stamp = stamp;
-	dist_transaction.stamp_groups = groups;
+	dist_transaction.ts = ts;
+	dist_transaction.timestamp_groups = groups;
 	(void) ask_groups(groups, &conns);
 	release_snapshots(conns);
 }
@@ -576,11 +576,11 @@ dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
 void
 dist_snapshot_join(RemoteConn *conn)
 {
-	CommitStamp stamp = dist_transaction.stamp != 0 ? dist_transaction.stamp : snapshot_moved_to();
+	CommitTimestamp ts = dist_transaction.ts != 0 ? dist_transaction.ts : snapshot_moved_to();
 
-	if (stamp == 0)
+	if (ts == 0)
 		return;
-	if (dist_transaction.stamp != 0 && !bms_is_member(conn->groupid, dist_transaction.stamp_groups))
+	if (dist_transaction.ts != 0 && !bms_is_member(conn->groupid, dist_transaction.timestamp_groups))
 		not_asked(conn);
 	if (exported_snapshot_of_group(conn->groupid) != NULL)
 	{
@@ -588,7 +588,7 @@ dist_snapshot_join(RemoteConn *conn)
 											quote_literal_cstr(exported_snapshot_of_group(conn->groupid))));
 		return;
 	}
-	remote_queue_command(conn, node_call(NODE_snapshot_set, node_bigint(stamp)));
+	remote_queue_command(conn, node_call(NODE_snapshot_set, node_bigint(ts)));
 }
 
 void

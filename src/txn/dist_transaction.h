@@ -21,7 +21,7 @@
 #include "utils/snapshot.h"
 
 #include "remote/connection.h"
-#include "txn/commit_stamp.h"
+#include "txn/commit_timestamp.h"
 
 /* README.md shows the transitions. */
 typedef enum TxnPhase
@@ -53,8 +53,8 @@ typedef struct TxnParticipant
 	bool		prepared;		/* PREPARE TRANSACTION succeeded, or may
 								 * have */
 	char		gid[GID_SIZE];	/* its global identifier, "" if none */
-	CommitStamp snapshot_stamp; /* point in time that its next tasks read as
-								 * of; 0: none */
+	CommitTimestamp snapshot_timestamp; /* point in time that its next tasks
+										 * read as of; 0: none */
 	bool		snapshot_held;	/* was asked for its clock */
 } TxnParticipant;
 
@@ -84,9 +84,9 @@ typedef struct DistTransaction
 	int			ndecided;
 	int32		last_group;		/* see txn_commit_last */
 	List	   *last_relids;
-	bool		stamped;		/* is in the commit ring */
-	CommitStamp children_clock; /* the latest of its writers', if it is to be
-								 * prepared itself */
+	bool		in_commit_ring; /* has an entry there */
+	CommitTimestamp children_clock; /* the latest of its writers', if it is to
+									 * be prepared itself */
 	struct PreparedSlot *preparing; /* its slot then */
 	bool		parked;			/* its client prepares it, or prepares the one
 								 * that this is a participant of */
@@ -104,8 +104,8 @@ typedef struct DistTransaction
 	 * The point in time that it reads as of at REPEATABLE READ, as chosen here
 	 * (dist_snapshot.c).
 	 */
-	CommitStamp stamp;			/* 0: none yet */
-	Bitmapset  *stamp_groups;	/* other nodes that were asked */
+	CommitTimestamp ts;			/* 0: none yet */
+	Bitmapset  *timestamp_groups;	/* other nodes that were asked */
 	Snapshot	own_snapshot;	/* registered, if it isn't the transaction's
 								 * own */
 	List	   *taken_exports;	/* imported: of NodeExport */
@@ -118,8 +118,8 @@ typedef struct DistTransaction
 	 */
 	Snapshot	held_snapshot;	/* registered */
 	List	   *kept_snapshots; /* of KeptSnapshot */
-	CommitStamp moved_to;		/* the stamp of the transaction's snapshot; 0:
-								 * none */
+	CommitTimestamp moved_to;		/* the timestamp of the transaction's
+									 * snapshot; 0: none */
 
 	/* The nodes that it used at SERIALIZABLE (serializable.c). */
 	int32		only_group;		/* the only one so far, or NO_GROUP */

@@ -76,17 +76,17 @@ exported_snapshot_offer(void)
 {
 	int32		groupid = -1;
 	const Bitmapset *groups;
-	CommitStamp stamp;
+	CommitTimestamp ts;
 	FILE	   *file;
 
 	/* the server refuses to export a subtransaction's */
 	if (dist_transaction.offer_complete || IsSubTransaction())
 		return;
-	stamp = dist_snapshot_fixed(&groups);
+	ts = dist_snapshot_fixed(&groups);
 	dist_transaction.offer_path = MemoryContextAlloc(TopTransactionContext, MAXPGPATH);
 	snprintf(dist_transaction.offer_path, MAXPGPATH, FILE_FORMAT, (unsigned) PROC_NUMBER(MyProc), (unsigned) PROC_LXID(MyProc));
 	file = AllocateFile(dist_transaction.offer_path, PG_BINARY_W);
-	if (file == NULL || fprintf(file, UINT64_FORMAT "\n", stamp) < 0)
+	if (file == NULL || fprintf(file, UINT64_FORMAT "\n", ts) < 0)
 		write_failed();
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
 		export_on_node(file, groupid);
@@ -115,16 +115,16 @@ exported_snapshot_take(const char *id)
 	FILE	   *file = open_file_of(id);
 	MemoryContext old_context;
 	Bitmapset  *groups = NULL;
-	CommitStamp stamp = 0;
+	CommitTimestamp ts = 0;
 	NodeExport	node;
 
 	if (file == NULL)
 		return false;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	dist_transaction.taken_exports = NIL;
-	if (fscanf(file, UINT64_FORMAT, &stamp) != 1)
-		stamp = 0;
-	while (stamp != 0 && fscanf(file, "%d %63s", &node.groupid, node.id) == 2)
+	if (fscanf(file, UINT64_FORMAT, &ts) != 1)
+		ts = 0;
+	while (ts != 0 && fscanf(file, "%d %63s", &node.groupid, node.id) == 2)
 	{
 		NodeExport *copy = palloc(sizeof(NodeExport));
 
@@ -134,9 +134,9 @@ exported_snapshot_take(const char *id)
 	}
 	MemoryContextSwitchTo(old_context);
 	FreeFile(file);
-	if (stamp != 0)
-		dist_snapshot_adopt(stamp, groups);
-	return stamp != 0;
+	if (ts != 0)
+		dist_snapshot_adopt(ts, groups);
+	return ts != 0;
 }
 
 const char *

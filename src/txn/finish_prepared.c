@@ -118,11 +118,11 @@ connect_child(const PreparedChild *child)
 }
 
 /*
- * Ends the children as their parent was ended, with its stamp if known, within
- * a time limit; failures are warnings.
+ * Ends the children as their parent was ended, with its timestamp if known,
+ * within a time limit; failures are warnings.
  */
 static void
-finish_children(List *children, bool commit, CommitStamp stamp)
+finish_children(List *children, bool commit, CommitTimestamp ts)
 {
 	const char *tag = commit ? "COMMIT PREPARED" : "ROLLBACK PREPARED";
 	RemoteAnswer *answers = palloc0(sizeof(RemoteAnswer) * list_length(children));
@@ -136,8 +136,8 @@ finish_children(List *children, bool commit, CommitStamp stamp)
 			continue;
 		strlcpy(txn_participant(conn)->gid, child->gid, GID_SIZE);
 		answers[n].conn = conn;
-		if (commit && stamp != 0)
-			answers[n].sql = psprintf(STAMP_TAG "%s '%s'", stamp, tag, child->gid);
+		if (commit && ts != 0)
+			answers[n].sql = psprintf(TIMESTAMP_TAG "%s '%s'", ts, tag, child->gid);
 		else
 			answers[n].sql = psprintf("%s '%s'", tag, child->gid);
 		n++;
@@ -153,14 +153,14 @@ void
 txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *arg)
 {
 	List	   *children = find_children(stmt->gid);
-	CommitStamp stamp;
+	CommitTimestamp ts;
 
 	if (children != NIL || strncmp(stmt->gid, GID_PREFIX, strlen(GID_PREFIX)) == 0)
 		commit_waits_for_standbys();
 	DEBUG_POINT("xact-before-finish-prepared");
 	run(arg);
-	stamp = prepared_ring_after();
+	ts = prepared_ring_after();
 	DEBUG_POINT("xact-after-finish-prepared");
 	if (children != NIL)
-		finish_children(children, stmt->kind == TRANS_STMT_COMMIT_PREPARED, stamp);
+		finish_children(children, stmt->kind == TRANS_STMT_COMMIT_PREPARED, ts);
 }

@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * prepared_ring.c
- *	  Prepared transactions, for reads as of a stamp.
+ *	  Prepared transactions, for reads as of a timestamp.
  *
- * A distributed transaction that is prepared here gets its stamp from its
+ * A distributed transaction that is prepared here gets its timestamp from its
  * initiator, later than our clock stood at PREPARE, which we report with the
- * answer.  Until COMMIT PREPARED brings the stamp, a reader as of a later time
- * than PREPARE must wait.
+ * answer.  Until COMMIT PREPARED brings the timestamp, a reader as of a later
+ * time than PREPARE must wait.
  *
  * If a client prepares a transaction that has written on several nodes, it may
  * stay so for long, and readers don't wait for it (it is *parked*).  When it
- * is committed, it gets a stamp of this node that is later than all earlier
- * reads, since these haven't seen it.
+ * is committed, it gets a timestamp of this node that is later than all
+ * earlier reads, since these haven't seen it.
  *
- * COMMIT PREPARED without a stamp is from recovery.  Others may have committed
- * the transaction earlier; so a reader as of a time after PREPARE, and before
- * now, is refused.
+ * COMMIT PREPARED without a timestamp is from recovery.  Others may have
+ * committed the transaction earlier; so a reader as of a time after PREPARE,
+ * and before now, is refused.
  *
  * Each prepared transaction has a slot in shared memory, which it gets before
  * it is prepared.  After a restart, the slots are filled when they are first
@@ -55,8 +55,8 @@ static bool noted_node = false;	/* a node asked for it */
 /* COMMIT PREPARED or ROLLBACK PREPARED in progress */
 static PreparedSlot *ending_prepared = NULL;
 static uint64 ending_entry;		/* its number in the ring, from 1; 0: none */
-static CommitStamp ending_was;	/* the slot's stamp before */
-static CommitStamp ending_stamp;	/* 0: not known */
+static CommitTimestamp ending_was;	/* the slot's timestamp before */
+static CommitTimestamp ending_timestamp;	/* 0: not known */
 
 /* Under the lock: the slot of a prepared transaction, or NULL. */
 static PreparedSlot *
@@ -90,7 +90,7 @@ has_slot_for_client(void)
 
 /* Under the lock, exclusively: makes a slot; NULL if there are no more. */
 static PreparedSlot *
-make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bool has_children, CommitStamp after)
+make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bool has_children, CommitTimestamp after)
 {
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
@@ -105,7 +105,7 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bo
 		slot->distributed = distributed;
 		slot->parked = false;
 		slot->after = after;
-		slot->stamp = 0;
+		slot->ts = 0;
 		strlcpy(slot->gid, gid, sizeof(slot->gid));
 		return slot;
 	}
@@ -158,14 +158,14 @@ prepared_ring_before_prepare(void)
 
 /* Reports the clock to the initiator (remote_reported_clock). */
 static void
-report_clock(CommitStamp stamp)
+report_clock(CommitTimestamp ts)
 {
 	StringInfoData message;
 	char		text[32];
 
 	if (whereToSendOutput != DestRemote)
 		return;
-	snprintf(text, sizeof(text), UINT64_FORMAT, stamp);
+	snprintf(text, sizeof(text), UINT64_FORMAT, ts);
 	pq_beginmessage(&message, 'S');
 	pq_sendstring(&message, "citus.clock");
 	pq_sendstring(&message, text);
@@ -191,7 +191,7 @@ finish_end(bool success)
 		clear_slot(ending_prepared);
 	else if (ending_entry != 0)
 	{
-		ending_prepared->stamp = ending_was;
+		ending_prepared->ts = ending_was;
 		commit_ring_cancel(ending_entry);
 	}
 	LWLockRelease(commit_ring->header.lock);
@@ -215,36 +215,37 @@ prepared_ring_after_abort(void)
 }
 
 /*
- * A prepared transaction is about to end; stamp is 0 if it comes without one.
+ * A prepared transaction is about to end; ts is 0 if it comes without
+ * one.
  */
 static void
-begin_end(const char *gid, bool commit, CommitStamp stamp)
+begin_end(const char *gid, bool commit, CommitTimestamp ts)
 {
 	PreparedSlot *slot;
 
-	if (stamp != 0)
-		commit_ring_check(stamp);
+	if (ts != 0)
+		commit_ring_check(ts);
 	prepared_ring_load();
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	ending_prepared = slot = find_slot(gid);
 	ending_entry = 0;
-	ending_stamp = 0;
+	ending_timestamp = 0;
 	if (slot != NULL)
-		ending_was = slot->stamp;
+		ending_was = slot->ts;
 	if (slot != NULL && commit)
 	{
-		bool		given = stamp != 0;
+		bool		given = ts != 0;
 		bool		known = given || slot->parked || !slot->distributed;
-		CommitStamp lowest;
+		CommitTimestamp lowest;
 
-		if (stamp == 0 || slot->parked)
-			stamp = Max(stamp, commit_ring_next(0));
-		lowest = known ? stamp : slot->after;
-		ending_stamp = given || !slot->distributed ? stamp : 0;
-		commit_ring_enter(slot->xid, slot->database, slot->has_children, lowest, stamp);
+		if (ts == 0 || slot->parked)
+			ts = Max(ts, commit_ring_next(0));
+		lowest = known ? ts : slot->after;
+		ending_timestamp = given || !slot->distributed ? ts : 0;
+		commit_ring_enter(slot->xid, slot->database, slot->has_children, lowest, ts);
 		ending_entry = commit_ring->nentered;
-		slot->stamp = stamp;
+		slot->ts = ts;
 	}
 	LWLockRelease(commit_ring->header.lock);
 }
@@ -252,7 +253,7 @@ begin_end(const char *gid, bool commit, CommitStamp stamp)
 void
 prepared_ring_before(const TransactionStmt *stmt, const char *query)
 {
-	CommitStamp stamp = 0;
+	CommitTimestamp ts = 0;
 	unsigned long long number;
 
 	switch (stmt->kind)
@@ -268,10 +269,10 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 			break;
 		case TRANS_STMT_COMMIT_PREPARED:
 			if (sscanf(query, "/*citus:stamp %llu*/", &number) == 1)
-				stamp = number;
-			if (stamp != 0 && !txn_statement_from_node(query))
-				commit_ring_check_stranger(stamp);
-			begin_end(stmt->gid, true, stamp);
+				ts = number;
+			if (ts != 0 && !txn_statement_from_node(query))
+				commit_ring_check_stranger(ts);
+			begin_end(stmt->gid, true, ts);
 			break;
 		case TRANS_STMT_ROLLBACK_PREPARED:
 			begin_end(stmt->gid, false, 0);
@@ -281,11 +282,11 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 	}
 }
 
-CommitStamp
+CommitTimestamp
 prepared_ring_after(void)
 {
 	finish_end(true);
-	return ending_stamp;
+	return ending_timestamp;
 }
 
 static void
@@ -330,20 +331,20 @@ is_awaited(const PreparedSlot *slot)
 }
 
 bool
-prepared_ring_has_later(CommitStamp stamp)
+prepared_ring_has_later(CommitTimestamp ts)
 {
 	bool		found = false;
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	for (int i = 0; i < commit_ring->prepared_limit && !found; i++)
-		found = is_awaited(&commit_ring->prepared[i]) && commit_ring->prepared[i].after > stamp;
+		found = is_awaited(&commit_ring->prepared[i]) && commit_ring->prepared[i].after > ts;
 	LWLockRelease(commit_ring->header.lock);
 	return found;
 }
 
-/* The transactions that may get a stamp up to the given one. */
+/* The transactions that may get a timestamp up to the given one. */
 static List *
-find_awaited(CommitStamp stamp)
+find_awaited(CommitTimestamp ts)
 {
 	List	   *found = NIL;
 
@@ -352,7 +353,7 @@ find_awaited(CommitStamp stamp)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
 
-		if (is_awaited(slot) && (slot->stamp != 0 ? slot->stamp : slot->after) <= stamp)
+		if (is_awaited(slot) && (slot->ts != 0 ? slot->ts : slot->after) <= ts)
 		{
 			Awaited    *awaited = palloc(sizeof(Awaited));
 
@@ -406,7 +407,7 @@ settle_slot(Awaited *awaited)
 	PreparedSlot *slot = awaited->slot;
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	if (slot->xid == awaited->xid && slot->stamp == 0)
+	if (slot->xid == awaited->xid && slot->ts == 0)
 	{
 		if (committed)
 			commit_ring_enter(slot->xid, slot->database, true, slot->after, commit_ring_next(0));
@@ -416,10 +417,10 @@ settle_slot(Awaited *awaited)
 }
 
 bool
-prepared_ring_await(CommitStamp stamp)
+prepared_ring_await(CommitTimestamp ts)
 {
 	bool		waited = false;
-	List	   *found = find_awaited(stamp);
+	List	   *found = find_awaited(ts);
 
 	foreach_ptr(Awaited, awaited, found)
 	{
@@ -428,7 +429,7 @@ prepared_ring_await(CommitStamp stamp)
 			wait_for(awaited);
 			waited = true;
 		}
-		else if (awaited->slot->stamp == 0)
+		else if (awaited->slot->ts == 0)
 			settle_slot(awaited);
 	}
 	list_free_deep(found);

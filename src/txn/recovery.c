@@ -207,16 +207,16 @@ undecided_gids(List *gids, int32 group)
 
 /*
  * Ends a prepared transaction as its record says: without one, by a rollback.
- * The commit has the initiator's stamp, unless this node has forgotten it.
+ * The commit has the initiator's timestamp, unless this node has forgotten it.
  */
 static bool
 finish_recovered(RemoteConn *conn, const char *gid, const CommitRecord *record)
 {
-	CommitStamp stamp = record != NULL ? commit_ring_stamp_of(record->xid) : 0;
+	CommitTimestamp ts = record != NULL ? commit_ring_timestamp_of(record->xid) : 0;
 	char	   *command = psprintf("%s PREPARED '%s'", record != NULL ? "COMMIT" : "ROLLBACK", gid);
 
-	if (stamp != 0)
-		command = psprintf(STAMP_TAG "%s", stamp, command);
+	if (ts != 0)
+		command = psprintf(TIMESTAMP_TAG "%s", ts, command);
 	DEBUG_POINT("recovery-before-finish");
 	if (remote_plain_exec(conn, command, WARNING) == NULL)
 		return false;

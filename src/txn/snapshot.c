@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot.c
- *	  Snapshots of one node as of a commit stamp.
+ *	  Snapshots of one node as of a commit timestamp.
  *
  * The visibility of a row depends on whether its transaction is in the
  * snapshot's list of running ones.  So a snapshot taken now becomes one of an
@@ -10,19 +10,19 @@
  *
  * - Their old row versions must still be there.  The initiator asks each node
  *   for its clock first.  The backend that answers holds a snapshot (held),
- *   taken before it looks at the clock.  All transactions with later stamps
- *   were running then, so the held snapshot's xmin protects the rows that they
- *   replace, until the edited snapshot takes its place.  A backend that joins
- *   later borrows the xmin of another one.
+ *   taken before it looks at the clock.  All transactions with later
+ *   timestamps were running then, so the held snapshot's xmin protects the
+ *   rows that they replace, until the edited snapshot takes its place.  A
+ *   backend that joins later borrows the xmin of another one.
  *
- * - The new snapshot must show all transactions stamped up to the stamp.  So
- *   it is taken after waiting for those that are about to commit with such a
- *   stamp.
+ * - The new snapshot must show all transactions committed up to the timestamp.
+ *   So it is taken after waiting for those that are about to commit with such
+ *   a timestamp.
  *
- * At READ COMMITTED a statement on another node sends its stamp as a setting,
- * citus.snapshot, before its tasks, whose tags request that snapshot.  So
- * tasks of different statements can alternate on a connection, and other tasks
- * aren't affected.  At REPEATABLE READ the transaction's own snapshot is
+ * At READ COMMITTED a statement on another node sends its timestamp as a
+ * setting, citus.snapshot, before its tasks, whose tags request that snapshot.
+ * So tasks of different statements can alternate on a connection, and other
+ * tasks aren't affected.  At REPEATABLE READ the transaction's own snapshot is
  * edited, once.
  *
  * Snapshots belong to the transaction (TopTransactionResourceOwner), and are
@@ -54,14 +54,14 @@ bool		distributed_snapshots = true;
 /* A snapshot that a statement on another node asked for. */
 typedef struct KeptSnapshot
 {
-	CommitStamp stamp;
+	CommitTimestamp ts;
 	Snapshot	snapshot;		/* registered */
 	bool		outdated;		/* a subtransaction of this transaction, which
 								 * it sees as running, was rolled back since */
 } KeptSnapshot;
 
 /*
- * The setting: "<stamp of the statement> <stamp of the oldest running
+ * The setting: "<timestamp of the statement> <timestamp of the oldest running
  * statement>", and " offered" if this node was not asked for its clock.
  */
 static char *snapshot_setting = NULL;
@@ -129,23 +129,23 @@ add_running(Snapshot edited, const LaterCommit *later)
 
 /*
  * As snapshot_try_as_of; offered: this node was not asked for its clock, so
- * nothing later than the stamp may be committed so far.
+ * nothing later than the timestamp may be committed so far.
  */
 static Snapshot
-try_as_of(CommitStamp stamp, Snapshot like, bool offered, const char **reason)
+try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
 {
 	Snapshot	now;
 	Snapshot	edited = palloc(sizeof(SnapshotData));
 	LaterCommit *later;
 	int			count;
 
-	commit_ring_await(stamp);
+	commit_ring_await(ts);
 	now = GetLatestSnapshot();
 	*reason = "What has committed since is not known.";
-	if (!commit_ring_later(stamp, now, &later, &count))
+	if (!commit_ring_later(ts, now, &later, &count))
 		return NULL;
 	*reason = "Something has been committed later than the time that was offered.";
-	if (offered && (count > 0 || prepared_ring_has_later(stamp)))
+	if (offered && (count > 0 || prepared_ring_has_later(ts)))
 		return NULL;
 
 	*edited = *now;
@@ -172,16 +172,16 @@ try_as_of(CommitStamp stamp, Snapshot like, bool offered, const char **reason)
 }
 
 Snapshot
-snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
+snapshot_try_as_of(CommitTimestamp ts, Snapshot like, const char **reason)
 {
-	return try_as_of(stamp, like, false, reason);
+	return try_as_of(ts, like, false, reason);
 }
 
 Snapshot
-snapshot_as_of(CommitStamp stamp, Snapshot like)
+snapshot_as_of(CommitTimestamp ts, Snapshot like)
 {
 	const char *reason;
-	Snapshot	snapshot = snapshot_try_as_of(stamp, like, &reason);
+	Snapshot	snapshot = snapshot_try_as_of(ts, like, &reason);
 
 	if (snapshot == NULL)
 		snapshot_refuse(reason);
@@ -204,15 +204,15 @@ keep_xids(const TransactionId *xids, int count)
  * and an older one does no harm.
  */
 void
-snapshot_move_transaction(CommitStamp stamp)
+snapshot_move_transaction(CommitTimestamp ts)
 {
 	Snapshot	own = GetTransactionSnapshot();
 	Snapshot	edited;
 
 	Assert(IsolationUsesXactSnapshot());
-	if (dist_transaction.moved_to == stamp)
+	if (dist_transaction.moved_to == ts)
 		return;
-	edited = snapshot_as_of(stamp, own);
+	edited = snapshot_as_of(ts, own);
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
 		snapshot_refuse("The transaction's own snapshot is newer.");
 	own->xmax = edited->xmax;
@@ -221,18 +221,18 @@ snapshot_move_transaction(CommitStamp stamp)
 	own->subxip = keep_xids(edited->subxip, edited->subxcnt);
 	own->subxcnt = edited->subxcnt;
 	own->suboverflowed = edited->suboverflowed;
-	dist_transaction.moved_to = stamp;
+	dist_transaction.moved_to = ts;
 }
 
-CommitStamp
+CommitTimestamp
 snapshot_moved_to(void)
 {
 	return dist_transaction.moved_to;
 }
 
-/* The setting's two numbers, and whether the stamp is an offer. */
+/* The setting's two numbers, and whether the timestamp is an offer. */
 static bool
-parse_setting(CommitStamp *stamp, CommitStamp *oldest)
+parse_setting(CommitTimestamp *ts, CommitTimestamp *oldest)
 {
 	unsigned long long a = 0;
 	unsigned long long b = 0;
@@ -240,7 +240,7 @@ parse_setting(CommitStamp *stamp, CommitStamp *oldest)
 
 	if (snapshot_setting != NULL)
 		(void) sscanf(snapshot_setting, "%llu %llu %c", &a, &b, &offered);
-	*stamp = a;
+	*ts = a;
 	*oldest = b;
 	return offered != '\0';
 }
@@ -255,7 +255,7 @@ give_up_held(void)
 
 /* Releases the snapshots of statements before the oldest running one. */
 static void
-give_up_kept(CommitStamp oldest)
+give_up_kept(CommitTimestamp oldest)
 {
 	ListCell   *cell;
 
@@ -263,7 +263,7 @@ give_up_kept(CommitStamp oldest)
 	{
 		KeptSnapshot *snapshot = lfirst(cell);
 
-		if (snapshot->stamp >= oldest)
+		if (snapshot->ts >= oldest)
 			continue;
 		UnregisterSnapshotFromOwner(snapshot->snapshot, TopTransactionResourceOwner);
 		dist_transaction.kept_snapshots = foreach_delete_current(dist_transaction.kept_snapshots, cell);
@@ -281,24 +281,24 @@ keep_snapshot(const char **reason)
 	MemoryContext old_context;
 	KeptSnapshot *snapshot = NULL;
 	Snapshot	taken;
-	CommitStamp stamp;
-	CommitStamp oldest;
-	bool		offered = parse_setting(&stamp, &oldest);
+	CommitTimestamp ts;
+	CommitTimestamp oldest;
+	bool		offered = parse_setting(&ts, &oldest);
 
 	foreach_ptr(KeptSnapshot, other, dist_transaction.kept_snapshots)
 	{
-		if (other->stamp == stamp && !other->outdated)
+		if (other->ts == ts && !other->outdated)
 			return other->snapshot;
-		if (other->stamp == stamp)
+		if (other->ts == ts)
 			snapshot = other;
 	}
 
-	commit_ring_check(stamp);
+	commit_ring_check(ts);
 	*reason = "The transaction on this node has a snapshot already.";
 	if (offered && IsolationUsesXactSnapshot())
 		return NULL;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	taken = try_as_of(stamp, GetActiveSnapshot(), offered, reason);
+	taken = try_as_of(ts, GetActiveSnapshot(), offered, reason);
 	if (snapshot != NULL)
 	{
 		/* the outdated one shows the same rows */
@@ -313,7 +313,7 @@ keep_snapshot(const char **reason)
 	else if (taken != NULL)
 	{
 		snapshot = palloc0(sizeof(KeptSnapshot));
-		snapshot->stamp = stamp;
+		snapshot->ts = ts;
 		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
 		dist_transaction.kept_snapshots = lappend(dist_transaction.kept_snapshots, snapshot);
 		give_up_held();
@@ -326,10 +326,10 @@ keep_snapshot(const char **reason)
 bool
 snapshot_is_offered(void)
 {
-	CommitStamp stamp;
-	CommitStamp oldest;
+	CommitTimestamp ts;
+	CommitTimestamp oldest;
 
-	return parse_setting(&stamp, &oldest);
+	return parse_setting(&ts, &oldest);
 }
 
 Snapshot
@@ -395,15 +395,15 @@ SQL_FUNCTION(citus_internal_snapshot_set);
 Datum
 citus_internal_snapshot_set(PG_FUNCTION_ARGS)
 {
-	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
+	CommitTimestamp ts = (CommitTimestamp) PG_GETARG_INT64(0);
 
 	node_function_check(fcinfo);
 	if (!IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("the transaction's isolation level must be REPEATABLE READ or SERIALIZABLE")));
-	commit_ring_check(stamp);
-	snapshot_move_transaction(stamp);
+	commit_ring_check(ts);
+	snapshot_move_transaction(ts);
 	PG_RETURN_VOID();
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot.h
- *	  Snapshots as of a commit stamp, on one node and on all.
+ *	  Snapshots as of a commit timestamp, on one node and on all.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,27 +28,28 @@ extern void snapshot_init(void);
  */
 
 /*
- * Takes a snapshot of the transactions stamped up to stamp.  From before the
- * stamp was chosen until now, this backend, or another one of the database,
- * must have held a snapshot that is older than the stamp, so that old versions
- * of rows are still there.  Returns it unregistered, in CurrentMemoryContext,
- * valid as a template for RegisterSnapshot or PushCopiedSnapshot; its command
- * id is that of like.  Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if the
- * ring has overflowed since the stamp.
+ * Takes a snapshot of the transactions committed up to timestamp ts.  From
+ * before the timestamp was chosen until now, this backend, or another one of
+ * the database, must have held a snapshot that is older than the timestamp, so
+ * that old versions of rows are still there.  Returns it unregistered, in
+ * CurrentMemoryContext, valid as a template for RegisterSnapshot or
+ * PushCopiedSnapshot; its command id is that of like.  Errors with
+ * ERRCODE_T_R_SERIALIZATION_FAILURE if the ring has overflowed since the
+ * timestamp.
  */
-extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
+extern Snapshot snapshot_as_of(CommitTimestamp ts, Snapshot like);
 
 /* The same, but NULL, and why, if the ring has overflowed. */
-extern Snapshot snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason);
+extern Snapshot snapshot_try_as_of(CommitTimestamp ts, Snapshot like, const char **reason);
 
 /* Errors with ERRCODE_T_R_SERIALIZATION_FAILURE. */
 pg_noreturn extern void snapshot_refuse(const char *detail);
 
 /*
- * Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in
- * place.
+ * Makes the snapshot of this REPEATABLE READ transaction one as of timestamp,
+ * in place.
  */
-extern void snapshot_move_transaction(CommitStamp stamp);
+extern void snapshot_move_transaction(CommitTimestamp ts);
 
 /*
  * On a node that runs a task for a statement on another one: the snapshot that
@@ -63,8 +64,8 @@ extern Snapshot snapshot_for_task(void);
  */
 extern bool snapshot_is_offered(void);
 
-/* The stamp that a REPEATABLE READ transaction was moved to; 0: none. */
-extern CommitStamp snapshot_moved_to(void);
+/* The timestamp that a REPEATABLE READ transaction was moved to; 0: none. */
+extern CommitTimestamp snapshot_moved_to(void);
 
 /*
  * The initiator's part (dist_snapshot.c).
@@ -74,7 +75,7 @@ extern CommitStamp snapshot_moved_to(void);
 typedef struct DistSnapshot
 {
 	dlist_node	link;			/* in the list of live snapshots */
-	CommitStamp stamp;
+	CommitTimestamp ts;
 	Bitmapset  *groups;			/* other nodes that were asked */
 	Snapshot	snapshot;		/* this node's; registered by the executor of
 								 * the statement */
@@ -158,13 +159,13 @@ extern bool dist_snapshot_refused(RemoteConn *conn, const ErrorData *error);
 extern Snapshot dist_snapshot_of_transaction(bool fresh);
 
 /* The point in time that it has fixed, and the other nodes that were asked. */
-extern CommitStamp dist_snapshot_fixed(const Bitmapset **groups);
+extern CommitTimestamp dist_snapshot_fixed(const Bitmapset **groups);
 
 /*
  * This transaction has imported snapshots of another session, on this node and
  * on those in groups (in TopTransactionContext): makes these import theirs.
  */
-extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
+extern void dist_snapshot_adopt(CommitTimestamp ts, Bitmapset *groups);
 
 /*
  * A transaction is being opened on a node: queues the commands that make it

@@ -223,7 +223,7 @@ txn_restart_guarded(RemoteConn *conn)
 	if (conn->state != REMOTE_IDLE)
 		return false;
 	remote_settings_rolled_back(conn);
-	conn->participant->snapshot_stamp = 0;
+	conn->participant->snapshot_timestamp = 0;
 	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_guard");
 	return true;
 }
@@ -403,7 +403,7 @@ rollback_level(int level)
 
 		if (!has_level(conn, level))
 			continue;
-		participant->snapshot_stamp = 0;
+		participant->snapshot_timestamp = 0;
 		remote_settle(conn, remote_undo_timeout());
 		remote_settings_rolled_back(conn);
 		if (conn->state == REMOTE_DEAD && participant->began >= level)

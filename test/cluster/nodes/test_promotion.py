@@ -178,7 +178,7 @@ def test_under_load(accounts, number, how):
 
 @pytest.mark.parametrize("reading", [2, 1], ids=["from the other", "from the new"])
 def test_decided_before(accounts, reading):
-    """A transaction was committed on the node that died, but not yet on the other one: its stamp is lost with the node."""
+    """A transaction was committed on the node that died, but not yet on the other one: its timestamp is lost with the node."""
     failover = Failover(accounts, 1)
     stopped = Stopped(accounts.coordinator, "commit-between-commits", UPDATE_ALL)
     wait_until(lambda: not prepared_transactions(failover.node), "COMMIT PREPARED on the first node")

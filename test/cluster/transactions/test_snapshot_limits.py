@@ -254,7 +254,7 @@ def test_undecided(accounts, connect, step):
 
 
 def test_left_for_recovery(accounts, connect):
-    """A read of what recovery commits has an answer, too: the initiator's stamp says whether it came before."""
+    """A read of what recovery commits has an answer, too: the initiator's timestamp says whether it came before."""
     stopped = Stopped(accounts.coordinator, "commit-after-decision", UPDATE_ALL)
     lost, kept = (connect(node) for node in accounts.workers)
     assert rows(lost, "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"

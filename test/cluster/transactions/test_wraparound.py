@@ -1,4 +1,4 @@
-"""Transaction ids start again from 3 on every node while clients are at work: snapshots as of a stamp hold 32-bit ids."""
+"""Transaction ids start again from 3 on every node while clients are at work: snapshots as of a timestamp hold 32-bit ids."""
 
 import os
 import random

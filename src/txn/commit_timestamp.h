@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * commit_stamp.h
+ * commit_timestamp.h
  *	  Points in the order in which transactions of all nodes commit.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_TXN_COMMIT_STAMP_H
-#define CITUS_TXN_COMMIT_STAMP_H
+#ifndef CITUS_TXN_COMMIT_TIMESTAMP_H
+#define CITUS_TXN_COMMIT_TIMESTAMP_H
 
 #include "postgres.h"
 
-typedef uint64 CommitStamp;		/* 0: none */
+typedef uint64 CommitTimestamp;		/* 0: none */
 
 /*
  * A transaction that a snapshot taken now may show, but one as of an earlier
- * stamp must not.
+ * timestamp must not.
  */
 typedef struct LaterCommit
 {
@@ -22,4 +22,4 @@ typedef struct LaterCommit
 	bool		has_children;	/* has committed subtransactions */
 } LaterCommit;
 
-#endif							/* CITUS_TXN_COMMIT_STAMP_H */
+#endif							/* CITUS_TXN_COMMIT_TIMESTAMP_H */
