@@ -85,6 +85,12 @@ packed_number(const char *in, uint64 bit, uint64 mask)
 	return (word >> (bit % 8)) & mask;
 }
 
+uint64
+bit_packed_number(const char *in, int bits, uint32 i)
+{
+	return packed_number(in, (uint64) i * bits, (UINT64CONST(1) << bits) - 1);
+}
+
 void
 bit_unpack(const char *in, int bits, uint32 count, uint64 base, uint64 step, uint64 *out)
 {

@@ -31,6 +31,9 @@ extern uint64 bit_pack_step(const char *numbers, int width, uint32 count, int *b
 /* Packs the factors. */
 extern void bit_pack(const char *numbers, int width, uint32 count, uint64 step, int bits, char *out);
 
+/* The packed number at a position. */
+extern uint64 bit_packed_number(const char *in, int bits, uint32 i);
+
 /* Unpacks numbers, multiplied by step, beyond a base. */
 extern void bit_unpack(const char *in, int bits, uint32 count, uint64 base, uint64 step, uint64 *out);
 

@@ -147,22 +147,6 @@ datum_to_integer(Datum value, int16 attlen)
 	}
 }
 
-static Datum
-integer_to_datum(int64 value, int16 attlen)
-{
-	switch (attlen)
-	{
-		case 1:
-			return CharGetDatum((char) value);
-		case 2:
-			return Int16GetDatum((int16) value);
-		case 4:
-			return Int32GetDatum((int32) value);
-		default:
-			return Int64GetDatum(value);
-	}
-}
-
 /*
  * Appends a value that is passed by reference as a heap's tuple has it, and
  * returns where it starts.
@@ -636,9 +620,8 @@ find_datums(Form_pg_attribute att, const char *in, uint32 len, uint32 count, Dat
 	return at <= len;
 }
 
-/* Whether a chunk of integers has the length that it should have. */
-static bool
-integers_fill(const ChunkMeta *meta, uint32 count, uint32 len)
+bool
+column_integers_fill(const ChunkMeta *meta, uint32 count, uint32 len)
 {
 	if (meta->bits > 0)
 		return meta->bits <= BIT_PACK_MAX_BITS && sizeof(uint64) + bit_pack_bytes(count, meta->bits) == len;
@@ -685,12 +668,12 @@ decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint
 	switch (meta->encoding)
 	{
 		case CHUNK_INTEGERS:
-			if (!att->attbyval || !integers_fill(meta, count, len))
+			if (!att->attbyval || !column_integers_fill(meta, count, len))
 				return false;
 			decode_integers(meta, att->attlen, in, count, values);
 			return true;
 		case CHUNK_SCALED:
-			if (att->atttypid != NUMERICOID || !integers_fill(meta, count, len) || meta->scale > SCALED_MAX_SCALE)
+			if (att->atttypid != NUMERICOID || !column_integers_fill(meta, count, len) || meta->scale > SCALED_MAX_SCALE)
 				return false;
 			decode_integers(meta, sizeof(int64), in, count, values);
 			return scaled_values_are_valid(values, count);
@@ -754,12 +737,8 @@ column_vector_make_numeric(ColumnVector *vector, uint32 row, uint32 nrows, Arena
 }
 
 const char *
-column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows, Arena *arena,
-					ColumnVector *vector)
+column_chunk_check(const ChunkMeta *meta, const char *stored, uint32 nrows)
 {
-	uint32		bitmap_len = meta->nnulls > 0 ? MAXALIGN((nrows + 7) / 8) : 0;
-	uint32		count = nrows - meta->nnulls;
-	const char *raw;
 	pg_crc32c	crc;
 
 	INIT_CRC32C(crc);
@@ -767,9 +746,23 @@ column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *st
 	FIN_CRC32C(crc);
 	if (crc != meta->crc)
 		return "its checksum is wrong";
-	if (meta->nnulls > nrows || bitmap_len > meta->raw_len)
+	if (meta->nnulls > nrows || column_null_bitmap_bytes(meta, nrows) > meta->raw_len)
 		return "its length is wrong";
-	if (meta->compression == COLUMNAR_COMPRESSION_NONE && meta->len == meta->raw_len)
+	return NULL;
+}
+
+const char *
+column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows, Arena *arena,
+					ColumnVector *vector)
+{
+	uint32		bitmap_len = column_null_bitmap_bytes(meta, nrows);
+	uint32		count = nrows - meta->nnulls;
+	const char *problem = column_chunk_check(meta, stored, nrows);
+	const char *raw;
+
+	if (problem != NULL)
+		return problem;
+	if (!column_chunk_is_compressed(meta))
 		raw = stored;
 	else
 	{

@@ -86,6 +86,44 @@ column_vector_value(ColumnVector *vector, uint32 row, uint32 nrows, Arena *arena
 extern const char *column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored,
 									   uint32 nrows, Arena *arena, ColumnVector *vector);
 
+/*
+ * Whether the stored bytes are those that were written, and have room for the
+ * bitmap of NULLs: what is wrong with them, or NULL.
+ */
+extern const char *column_chunk_check(const ChunkMeta *meta, const char *stored, uint32 nrows);
+
+/* Whether len bytes are those of a chunk of count integers. */
+extern bool column_integers_fill(const ChunkMeta *meta, uint32 count, uint32 len);
+
+static inline bool
+column_chunk_is_compressed(const ChunkMeta *meta)
+{
+	return meta->compression != COLUMNAR_COMPRESSION_NONE || meta->len != meta->raw_len;
+}
+
+static inline uint32
+column_null_bitmap_bytes(const ChunkMeta *meta, uint32 nrows)
+{
+	return meta->nnulls > 0 ? MAXALIGN((nrows + 7) / 8) : 0;
+}
+
+/* The value of so many bytes that an integer stands for. */
+static inline Datum
+integer_to_datum(int64 value, int16 attlen)
+{
+	switch (attlen)
+	{
+		case 1:
+			return CharGetDatum((char) value);
+		case 2:
+			return Int16GetDatum((int16) value);
+		case 4:
+			return Int32GetDatum((int32) value);
+		default:
+			return Int64GetDatum(value);
+	}
+}
+
 /* Whether a value of this type is ordered as the integer that it is. */
 extern bool column_is_ordered_as_integer(Oid type);
 

@@ -13,6 +13,7 @@
 #include "fmgr.h"
 
 #include "columnar/bitmap_scan.h"
+#include "columnar/chunk_cache.h"
 #include "columnar/columnar.h"
 #include "columnar/compaction.h"
 #include "columnar/options.h"
@@ -34,6 +35,7 @@ typedef struct ColumnarIndexFetch
 {
 	IndexFetchTableData base;	/* must be first */
 	IndexFetchTableData *heap;	/* of the row-wise part */
+	const Bitmapset *columns;	/* of stripes' rows, from 1; NULL: all */
 } ColumnarIndexFetch;
 
 static TableAmRoutine columnar_routine;
@@ -52,6 +54,12 @@ columnar_index_fetch_begin(INDEX_FETCH_PARAMS)
 	fetch->base.rel = table;
 	fetch->heap = GetHeapamTableAmRoutine()->index_fetch_begin(INDEX_FETCH_ARGS);
 	return &fetch->base;
+}
+
+void
+columnar_index_fetch_columns(IndexFetchTableData *fetch, const Bitmapset *columns)
+{
+	((ColumnarIndexFetch *) fetch)->columns = columns;
 }
 
 static void
@@ -77,7 +85,7 @@ columnar_index_fetch_tuple(IndexFetchTableData *base, ItemPointer ctid, Snapshot
 	*call_again = false;
 	if (all_dead != NULL)
 		*all_dead = false;
-	return stripe_fetch_visible(base->rel, ctid, snapshot, slot);
+	return stripe_fetch_visible(base->rel, ctid, snapshot, ((ColumnarIndexFetch *) base)->columns, slot);
 }
 
 static bool
@@ -85,7 +93,7 @@ columnar_tuple_fetch_row_version(Relation table, ItemPointer ctid, Snapshot snap
 {
 	if (!ctid_is_in_stripe(ctid))
 		return GetHeapamTableAmRoutine()->tuple_fetch_row_version(table, ctid, snapshot, slot);
-	return stripe_fetch_visible(table, ctid, snapshot, slot);
+	return stripe_fetch_visible(table, ctid, snapshot, NULL, slot);
 }
 
 static bool
@@ -155,7 +163,7 @@ columnar_init(void)
 	columnar_compaction_init();
 	columnar_options_init();
 	stripe_writer_init();
-	stripe_fetch_init();
+	chunk_cache_init();
 	scan_node_init();
 	bitmap_scan_init();
 }

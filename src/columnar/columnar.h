@@ -10,10 +10,18 @@
 
 #include "postgres.h"
 
+#include "access/relscan.h"
+#include "nodes/bitmapset.h"
 #include "utils/rel.h"
 
 /* Whether a table's access method is columnar. */
 extern bool columnar_is_columnar(Relation table);
+
+/*
+ * Sets the columns, from 1, that an index scan fetches of rows of stripes; the
+ * set stays.  Others are NULL in its slots.
+ */
+extern void columnar_index_fetch_columns(IndexFetchTableData *fetch, const Bitmapset *columns);
 
 extern void columnar_init(void);
 

@@ -130,14 +130,21 @@ make_scan_path(RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
 	return &path->path;
 }
 
+static double
+expand_group_cost(RelOptInfo *rel, Bitmapset *attnos)
+{
+	return Min(rel->tuples, columnar_default_group_rows()) * rel->max_attr * share_of_columns(rel, attnos) *
+		cpu_operator_cost * EXPAND_COST;
+}
+
 /*
- * A row that an index has found needs its chunk group expanded, with all
- * columns.
+ * A row that an index has found needs its chunk group expanded, the needed
+ * columns of it.
  */
 static void
-add_fetch_cost(RelOptInfo *rel, List *paths)
+add_fetch_cost(RelOptInfo *rel, List *paths, Bitmapset *attnos)
 {
-	double		group_cost = Min(rel->tuples, columnar_default_group_rows()) * rel->max_attr * cpu_operator_cost * EXPAND_COST;
+	double		group_cost = expand_group_cost(rel, attnos);
 
 	foreach_ptr(Path, path, paths)
 	{
@@ -185,8 +192,7 @@ static List *
 make_bitmap_paths(RelOptInfo *rel, List *paths, Bitmapset *attnos)
 {
 	double		rows = Max(columnar_default_group_rows(), 1);
-	double		group_cost = Min(rel->tuples, rows) * rel->max_attr * share_of_columns(rel, attnos) *
-		cpu_operator_cost * EXPAND_COST;
+	double		group_cost = expand_group_cost(rel, attnos);
 	List	   *result = NIL;
 
 	foreach_ptr(Path, path, paths)
@@ -232,8 +238,8 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		bitmaps = make_bitmap_paths(rel, rel->pathlist, attnos);
 	rel->pathlist = without_server_scans(rel->pathlist);
 	rel->partial_pathlist = without_server_scans(rel->partial_pathlist);
-	add_fetch_cost(rel, rel->pathlist);
-	add_fetch_cost(rel, rel->partial_pathlist);
+	add_fetch_cost(rel, rel->pathlist, attnos);
+	add_fetch_cost(rel, rel->partial_pathlist, attnos);
 	list_sort(rel->pathlist, compare_total_costs);
 	list_sort(rel->partial_pathlist, compare_total_costs);
 

@@ -3,84 +3,65 @@
  * stripe_fetch.c
  *	  Fetching single rows of stripes by their ctids.
  *
- * To fetch a row, its whole chunk group must be expanded.  The last one is
- * kept until the transaction ends, since the next row is often of the same:
- * an index scan in the order of insertion, triggers after a COPY, an UPDATE,
- * which fetches each row again that its scan has found.
+ * To fetch a row, the chunks of its group must be expanded, of the columns
+ * that are needed.  They are kept (chunk_cache.c), since the next row is often
+ * of the same ones: an index scan in the order of insertion, triggers after a
+ * COPY, an UPDATE, which fetches each row again that its scan has found.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "utils/memutils.h"
+#include "access/tupdesc.h"
 
+#include "columnar/chunk_cache.h"
 #include "columnar/row_marks.h"
 #include "columnar/stripe_fetch.h"
-#include "columnar/stripe_reader.h"
 #include "columnar/stripe_writer.h"
-#include "compat/table_am.h"
 
 /*
- * The stripe that was read last, by what is never the same for two: storage
- * and ctids.
+ * Sets a column of the slot to the value of a row, which counts from the
+ * group's first.
  */
-typedef struct FetchedStripe
-{
-	RelFileLocator storage;
-	BlockNumber first_block;
-	int			natts;
-	StripeReader *reader;		/* NULL: none */
-} FetchedStripe;
-
-static FetchedStripe fetched_stripe;
-
 static void
-forget_fetched_stripe(void)
+fetch_column(StripeStore *store, StripeReader *reader, int column, int group, uint32 row, char *scratch,
+			 TupleTableSlot *slot)
 {
-	if (fetched_stripe.reader != NULL)
-		stripe_reader_close(fetched_stripe.reader);
-	fetched_stripe.reader = NULL;
-}
+	Form_pg_attribute att = TupleDescAttr(reader->tupdesc, column);
+	const ChunkLookup *chunk;
 
-static StripeReader *
-reader_for_fetch(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc)
-{
-	Relation	table = store->table;
-	MemoryContext old;
-
-	if (fetched_stripe.reader != NULL && RelFileLocatorEquals(fetched_stripe.storage, table->rd_locator) &&
-		fetched_stripe.first_block == stripe->first_block &&
-		fetched_stripe.natts == tupdesc->natts)
+	if (column >= reader->footer.natts)
 	{
-		fetched_stripe.reader->table = table;
-		fetched_stripe.reader->tupdesc = tupdesc;
-		return fetched_stripe.reader;
+		slot->tts_values[column] = getmissingattr(reader->tupdesc, column + 1, &slot->tts_isnull[column]);
+		return;
 	}
-	forget_fetched_stripe();
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	fetched_stripe.reader = stripe_reader_open(store, stripe, tupdesc, NULL);
-	MemoryContextSwitchTo(old);
-	fetched_stripe.storage = table->rd_locator;
-	fetched_stripe.first_block = stripe->first_block;
-	fetched_stripe.natts = tupdesc->natts;
-	return fetched_stripe.reader;
+	chunk = chunk_cache_chunk(store, reader, column, group);
+	if (!chunk_lookup_value(chunk, att, row, scratch, &slot->tts_values[column], &slot->tts_isnull[column]))
+		stripe_reader_report(reader, column, group, "its values are invalid");
 }
 
 void
-stripe_fetch_row(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, TupleTableSlot *slot)
+stripe_fetch_row(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, const Bitmapset *columns,
+				 TupleTableSlot *slot)
 {
-	StripeReader *reader = reader_for_fetch(store, stripe, slot->tts_tupleDescriptor);
+	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
 	uint32		row = stripe_row_of_ctid(stripe, ctid);
-	int			group = stripe_reader_group_of(reader, row);
+	StripeReader *reader = chunk_cache_reader(store, stripe, tupdesc);
+	uint32		start;
+	int			group = stripe_reader_group_of(reader, row, &start);
+	char	   *scratch = palloc(tupdesc->natts * SCALED_NUMERIC_BYTES);
 
-	if (reader->group != group)
+	ExecClearTuple(slot);
+	for (int i = 0; i < tupdesc->natts; i++)
 	{
-		/* An error while it is read leaves nothing that looks complete. */
-		reader->group = -1;
-		stripe_reader_load(reader, store, group, stripe_reader_all_columns(slot->tts_tupleDescriptor));
+		slot->tts_values[i] = 0;
+		slot->tts_isnull[i] = true;
+		if (!TupleDescAttr(tupdesc, i)->attisdropped && (columns == NULL || bms_is_member(i + 1, columns)))
+			fetch_column(store, reader, i, group, row - start, scratch + i * SCALED_NUMERIC_BYTES, slot);
 	}
-	stripe_reader_store_tuple(reader, row, slot);
+	stripe_reader_form_tuple(reader, row, slot);
+	pfree(scratch);
+	chunk_cache_trim();
 }
 
 /*
@@ -107,7 +88,8 @@ reset_dirty_snapshot(Snapshot snapshot)
 }
 
 bool
-stripe_fetch_visible(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot)
+stripe_fetch_visible(Relation table, ItemPointer ctid, Snapshot snapshot, const Bitmapset *columns,
+					 TupleTableSlot *slot)
 {
 	StripeStore store;
 	StripeInfo	stripe;
@@ -121,7 +103,7 @@ stripe_fetch_visible(Relation table, ItemPointer ctid, Snapshot snapshot, TupleT
 		return false;
 	found = find_visible_row(&store, ctid, snapshot, &stripe);
 	if (found && stripe.record.state == STRIPE_WRITTEN)
-		stripe_fetch_row(&store, &stripe, ctid, slot);
+		stripe_fetch_row(&store, &stripe, ctid, columns, slot);
 	else if (found)
 	{
 		ExecStoreAllNullTuple(slot);
@@ -145,26 +127,4 @@ stripe_row_is_visible(Relation table, ItemPointer ctid, Snapshot snapshot)
 	found = find_visible_row(&store, ctid, snapshot, &stripe);
 	stripe_store_close(&store);
 	return found;
-}
-
-static void
-end_fetched_stripe(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE ||
-		event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT)
-		forget_fetched_stripe();
-}
-
-static void
-end_fetched_stripe_of_subtransaction(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		forget_fetched_stripe();
-}
-
-void
-stripe_fetch_init(void)
-{
-	RegisterXactCallback(end_fetched_stripe, NULL);
-	RegisterSubXactCallback(end_fetched_stripe_of_subtransaction, NULL);
 }

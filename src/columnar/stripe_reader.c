@@ -28,6 +28,15 @@ report_damaged_stripe(Relation table, const StripeInfo *stripe, const char *deta
 			 errdetail_internal("%s", detail)));
 }
 
+void
+stripe_reader_report(const StripeReader *reader, int column, int group, const char *problem)
+{
+	report_damaged_stripe(reader->table, &reader->stripe,
+						  psprintf("Chunk %d of column \"%s\": %s.", group,
+								   NameStr(TupleDescAttr(reader->tupdesc, column)->attname), problem));
+	pg_unreachable();
+}
+
 /* Finds the parts of a footer; false if they don't fit. */
 static bool
 parse_stripe_footer(const StripeInfo *stripe, char *bytes, StripeFooter *footer)
@@ -127,9 +136,7 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 	stripe_store_read(store, reader->stripe.record.data_id, chunk->at, chunk->len, stored);
 	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, reader->arena, vector);
 	if (problem != NULL)
-		report_damaged_stripe(reader->table, &reader->stripe,
-							  psprintf("Chunk %d of column \"%s\": %s.", reader->group, NameStr(att->attname),
-									   problem));
+		stripe_reader_report(reader, column, reader->group, problem);
 }
 
 void
@@ -171,13 +178,13 @@ stripe_reader_all_columns(TupleDesc tupdesc)
 }
 
 int
-stripe_reader_group_of(const StripeReader *reader, uint32 row)
+stripe_reader_group_of(const StripeReader *reader, uint32 row, uint32 *start)
 {
-	uint32		start = 0;
 	int			group = 0;
 
-	while (group + 1 < reader->footer.ngroups && row - start >= reader->footer.group_rows[group])
-		start += reader->footer.group_rows[group++];
+	*start = 0;
+	while (group + 1 < reader->footer.ngroups && row - *start >= reader->footer.group_rows[group])
+		*start += reader->footer.group_rows[group++];
 	return group;
 }
 
@@ -242,17 +249,22 @@ stripe_reader_store_values(const StripeReader *reader, const Bitmapset *columns,
 void
 stripe_reader_store_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot)
 {
-	TupleDesc	tupdesc = reader->tupdesc;
+	ExecClearTuple(slot);
+	for (int i = 0; i < reader->tupdesc->natts; i++)
+		store_value(reader, i, row - reader->group_start, slot);
+	stripe_reader_form_tuple(reader, row, slot);
+}
+
+void
+stripe_reader_form_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot)
+{
 	BufferHeapTupleTableSlot *buffered = (BufferHeapTupleTableSlot *) slot;
 	MemoryContext old;
 	HeapTuple	tuple;
 
 	Assert(TTS_IS_BUFFERTUPLE(slot));
-	ExecClearTuple(slot);
-	for (int i = 0; i < tupdesc->natts; i++)
-		store_value(reader, i, row - reader->group_start, slot);
 	old = MemoryContextSwitchTo(slot->tts_mcxt);
-	tuple = heap_form_tuple(tupdesc, slot->tts_values, slot->tts_isnull);
+	tuple = heap_form_tuple(reader->tupdesc, slot->tts_values, slot->tts_isnull);
 	MemoryContextSwitchTo(old);
 	stripe_ctid_of_row(reader->stripe.first_block, row, &tuple->t_self);
 	tuple->t_tableOid = RelationGetRelid(reader->table);

@@ -16,6 +16,7 @@
 
 #include "columnar/column_chunk.h"
 #include "columnar/stripe_directory.h"
+#include "compat/noreturn.h"
 #include "lib/arena.h"
 
 /* A stripe, and the values of one of its chunk groups. */
@@ -57,8 +58,8 @@ extern void stripe_reader_need(StripeReader *reader, StripeStore *store, int col
 /* The set of all columns. */
 extern Bitmapset *stripe_reader_all_columns(TupleDesc tupdesc);
 
-/* The chunk group of a row of the stripe. */
-extern int	stripe_reader_group_of(const StripeReader *reader, uint32 row);
+/* The chunk group of a row of the stripe; *start: the group's first row. */
+extern int	stripe_reader_group_of(const StripeReader *reader, uint32 row, uint32 *start);
 
 /*
  * The least and greatest value of a column in a chunk group, if known; and
@@ -88,5 +89,11 @@ extern void stripe_reader_store_values(const StripeReader *reader, const Bitmaps
  * as a heap's, in the slot's memory.  The slot is for buffered heap tuples.
  */
 extern void stripe_reader_store_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot);
+
+/* The same for a row of the stripe whose values and NULLs are in the slot. */
+extern void stripe_reader_form_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot);
+
+/* Reports that a chunk of the reader's stripe is damaged. */
+pg_noreturn extern void stripe_reader_report(const StripeReader *reader, int column, int group, const char *problem);
 
 #endif							/* CITUS_COLUMNAR_STRIPE_READER_H */

@@ -106,6 +106,7 @@ bool
 stripe_scan_goto_row(StripeScan *scan, int stripe, uint32 row)
 {
 	StripeReader *reader;
+	uint32		start;
 
 	stripe_scan_enter(scan, stripe);
 	scan->row = row;
@@ -114,7 +115,7 @@ stripe_scan_goto_row(StripeScan *scan, int stripe, uint32 row)
 	reader = scan->reader;
 	if (!scan->loaded || row < reader->group_start || row - reader->group_start >= reader->group_rows)
 	{
-		stripe_scan_goto_group(scan, scan->first_group[stripe] + stripe_reader_group_of(reader, row));
+		stripe_scan_goto_group(scan, scan->first_group[stripe] + stripe_reader_group_of(reader, row, &start));
 		scan->row = row;
 	}
 	return true;

@@ -181,7 +181,7 @@ copy_identity(StripeRow *row, Bitmapset *key)
 	TupleTableSlot *slot = table_slot_create(table, NULL);
 	HeapTuple	tuple;
 
-	stripe_fetch_row(&row->store, &row->stripe, &row->ctid, slot);
+	stripe_fetch_row(&row->store, &row->stripe, &row->ctid, NULL, slot);
 	if (key == NULL)
 		tuple = ExecCopySlotHeapTuple(slot);
 	else
@@ -356,7 +356,7 @@ lock_row_here(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlo
 		return TM_Updated;
 	result = lock_stripe_row(&row, cid, mode, policy, failure);
 	if (result == TM_Ok)
-		stripe_fetch_row(&row.store, &row.stripe, ctid, slot);
+		stripe_fetch_row(&row.store, &row.stripe, ctid, NULL, slot);
 	stripe_store_close(&row.store);
 	return result;
 }

@@ -19,6 +19,7 @@
 #include "utils/plancache.h"
 #include "utils/portal.h"
 
+#include "columnar/index_columns.h"
 #include "columnar/stripe_writer.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
@@ -167,7 +168,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (!own_shard_start(query_desc, eflags, start_executor_next))
 		start_executor_next(query_desc, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	{
 		serializable_runs_here(query_desc->estate);
+		index_columns_choose(query_desc->planstate);
+	}
 	tenant_statement_started(query_desc);
 	if (statement_stats_on() && tag.kind == TAG_NONE && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
 		has_dist_part(query_desc->planstate, NULL))
