@@ -19,6 +19,7 @@
 #include "columnar/bit_pack.h"
 #include "columnar/chunk_lookup.h"
 #include "columnar/column_chunk.h"
+#include "compat/varlena.h"
 
 #define LOOKUP_STEP 16
 
