@@ -52,6 +52,29 @@ COMMENT ON VIEW citus.citus_dist_stat_activity IS 'sessions of clients on all no
 ALTER VIEW citus.citus_dist_stat_activity SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_dist_stat_activity TO public;
 
+CREATE FUNCTION citus_internal.local_traces(OUT trace_id text, OUT span_id text, OUT parent_id text, OUT name text,
+	OUT start_time timestamptz, OUT duration_ms double precision, OUT pid integer, OUT role oid, OUT target_group integer,
+	OUT amount bigint, OUT detail text, OUT failed boolean, OUT database oid)
+	RETURNS SETOF record LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_internal_local_traces';
+COMMENT ON FUNCTION citus_internal.local_traces() IS 'spans of traced statements that this node has kept';
+
+CREATE VIEW citus.citus_traces AS
+	SELECT traces.trace_id, traces.span_id, traces.parent_id, traces.name, traces.start_time, traces.duration_ms,
+		traces.nodeid, target.nodeid AS target_nodeid, traces.amount, traces.detail, traces.failed, traces.pid,
+		traces.usename
+	FROM citus_internal.rows_of_all_nodes($query$
+		SELECT t.trace_id, t.span_id, t.parent_id, t.name, t.start_time, t.duration_ms, g.nodeid, t.target_group,
+			t.amount, t.detail, t.failed, t.pid, pg_catalog.pg_get_userbyid(t.role)
+		FROM citus_internal.local_traces() t, citus_internal.process_gpid(pg_catalog.pg_backend_pid()) g
+	$query$) AS traces(trace_id text, span_id text, parent_id text, name text, start_time timestamptz,
+		duration_ms double precision, nodeid integer, target_group integer, amount bigint, detail text, failed boolean,
+		pid integer, usename name)
+	LEFT JOIN pg_catalog.pg_dist_node target
+		ON target.groupid = traces.target_group AND target.noderole = 'primary' AND target.isactive;
+COMMENT ON VIEW citus.citus_traces IS 'what traced statements did on all nodes, and how long that took; a role sees its own';
+ALTER VIEW citus.citus_traces SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_traces TO public;
+
 CREATE VIEW citus.citus_locks AS
 	SELECT *
 	FROM citus_internal.rows_of_all_nodes($query$

@@ -49,6 +49,7 @@
 #include "jobs/job.h"
 #include "lib/debug_point.h"
 #include "lib/statement_cache.h"
+#include "lib/trace.h"
 #include "monitor/table_statistics.h"
 #include "objects/sequence_values.h"
 #include "planner/planner.h"
@@ -125,6 +126,7 @@ _PG_init(void)
 	debug_point_init();
 	wire_type_init();
 	statement_cache_init();
+	trace_init();
 	columnar_init();
 	vector_node_init();
 	relations_init();

@@ -282,6 +282,13 @@ run_unpublished(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 	PG_END_TRY();
 }
 
+/* Whether a command may be traced: of those of transactions, only COMMIT. */
+static bool
+is_traced(const Node *stmt)
+{
+	return !IsA(stmt, TransactionStmt) || ((const TransactionStmt *) stmt)->kind == TRANS_STMT_COMMIT;
+}
+
 static void
 run_hooked(UtilityCall call, bool read_only_tree)
 {
@@ -292,12 +299,16 @@ run_hooked(UtilityCall call, bool read_only_tree)
 	TaskTag		tag = {TAG_NONE};
 
 	txn_statement_begins();
+	if (unlikely(trace_sampling) && call.context == PROCESS_UTILITY_TOPLEVEL && is_traced(pstmt->utilityStmt))
+		trace_statement(query, false);
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(NULL);
 	if (run_commands_is_own() || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
 		tag.kind = TAG_NODE;
 	else
 		(void) task_tag_parse(query, &tag);
+	if (unlikely(tag.trace != NULL))
+		trace_task_begin(tag.trace);
 	if (tag.kind == TAG_NONE)
 		manual_change_check_utility(pstmt->utilityStmt);
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
@@ -321,6 +332,8 @@ run_hooked(UtilityCall call, bool read_only_tree)
 	 */
 	if (!runs_others)
 		follow_statement(&call, commits);
+	if (unlikely(trace_running) && call.context == PROCESS_UTILITY_TOPLEVEL && !commits)
+		trace_utility_ended();
 }
 
 /*

@@ -143,6 +143,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	bool		own_snapshot;
 
 	executor_statements++;
+	if (unlikely(trace_sampling))
+		trace_statement(text, false);
 	if (query_desc->plannedstmt->parallelModeNeeded)
 		stripe_writer_flush_all();
 	node_call_forget(text);
@@ -151,6 +153,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (task_tag_parse(text, &tag))
 	{
 		identity_settle();
+		if (unlikely(tag.trace != NULL))
+			trace_task_begin(tag.trace);
 		if ((tag.traits.flags & TASK_CALL) != 0)
 			delegated_call_starts();
 		if (tag.traits.explain != 0)
@@ -191,6 +195,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (unlikely((tag.traits.flags & TASK_UNPUBLISHED) != 0))
 		unpublished_transaction();
 	statement_snapshot_started(query_desc, own_snapshot, outer);
+	if (unlikely(trace_running))
+		trace_executor_started(query_desc);
 	if (unlikely(InNoForceRLSOperation()) && metadata_available())
 		leave_foreign_key_context();
 }

@@ -54,11 +54,21 @@ int			citus_slow_start_interval = 10; /* ms */
 
 static void task_set_yield(RemoteOwner *owner, RemoteConn *conn);
 
-/* The text of a task's tag; remote if another node gets it. */
+/*
+ * The text of a task's tag; remote if another node gets it, which measures
+ * it for the trace of span.
+ */
 static char *
-write_tag(TaskSet *set, Task *task, bool remote)
+write_tag(TaskSet *set, Task *task, bool remote, const TraceSpan *span)
 {
 	TaskTag		tag = task_tag(set->spec, task);
+	TraceContext trace;
+
+	if (unlikely(span->id != 0))
+	{
+		trace = trace_context_of(span);
+		tag.trace = remote ? &trace : NULL;
+	}
 
 	if (remote && set->spec->snapshot != NULL)
 		tag.traits.flags |= TASK_AS_OF;
@@ -139,6 +149,24 @@ may_be_refused(TaskSet *set, const Task *task)
 	return false;
 }
 
+/* A task has waited since the set was started. */
+static void
+trace_queued(TaskSet *set, const Task *task)
+{
+	TraceSpan	queued = trace_start_span();
+
+	queued.start = set->traced.start;
+	if (set->traced.id != 0)
+		trace_end_wait(&queued, TRACE_QUEUE, task->groupid, NULL);
+}
+
+static void
+trace_task_done(const TraceSpan *span, const Task *task)
+{
+	trace_end(span, TRACE_TASK, task->groupid, task->processed, task->shards == NULL ? NULL :
+			  psprintf("%d shards", bms_num_members(task->shards)));
+}
+
 static void
 dispatch_task(TaskSet *set, Worker *worker, Task *task)
 {
@@ -151,11 +179,14 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 		txn_guard(worker->conn);
 	worker->just_sent = true;
 	worker->answered = false;
+	worker->span = trace_begin();
+	if (unlikely(worker->span.id != 0))
+		trace_queued(set, task);
 	if (set->offering)
 		dist_snapshot_queue_offer(set->spec->snapshot, worker->conn);
 	else if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
-	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->traits.check_as,
+	remote_send_task(worker->conn, write_tag(set, task, true, &worker->span), task->text, row_codec_params(task->params), set->spec->traits.check_as,
 					 (in_xact ? SEND_IN_XACT : 0) | (set->spec->write ? SEND_WRITE : 0) |
 					 (set->spec->commits && (set->spec->traits.flags & TASK_PROCEDURE) != 0 ? SEND_APART : 0) |
 					 (set->codec == NULL || row_codec_is_binary(set->codec) ? SEND_BINARY : 0));
@@ -249,7 +280,12 @@ task_set_grow(TaskSet *set)
 			(set->alone != NULL && linitial(queue->pending) != set->alone))
 			continue;
 		if (queue->nworkers == 0)
+		{
+			TraceSpan	span = trace_begin();
+
 			conn = remote_acquire(queue->groupid, &set->owner, task_set_needs_primary(set));
+			trace_end_wait(&span, TRACE_CONNECT, queue->groupid, NULL);
+		}
 		else if (due && !task_set_needs_primary(set))
 			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
 		if (conn != NULL)
@@ -480,6 +516,8 @@ task_set_poll(TaskSet *set, Worker *worker)
 	if (found == REMOTE_DONE && worker->task != NULL)
 	{
 		worker->task->processed += worker->conn->processed;
+		if (unlikely(worker->span.id != 0))
+			trace_task_done(&worker->span, worker->task);
 		task_done(set, worker->task);
 		worker->task = NULL;
 	}
@@ -608,7 +646,7 @@ start_local(TaskSet *set, Task *task)
 {
 	Snapshot	snapshot = local_snapshot(set, task);
 	LocalTask  *local;
-	char	   *tag = write_tag(set, task, false);
+	char	   *tag = write_tag(set, task, false, &set->local_span);
 
 	DEBUG_POINT("local-task-locked");
 	if (snapshot != NULL && set->spec->as_of == NULL)
@@ -645,6 +683,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 			if (!is_still_here(set, next) && requeue_task(set, next))
 				continue;
 			set->local_current = next;
+			set->local_span = trace_begin();
 			set->local = start_local(set, next);
 		}
 		row = local_task_next(set->local);
@@ -654,6 +693,8 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 
 			set->local = NULL;
 			set->local_current->processed = local_task_end(ended);
+			if (unlikely(set->local_span.id != 0))
+				trace_task_done(&set->local_span, set->local_current);
 			task_done(set, set->local_current);
 			continue;
 		}
@@ -729,6 +770,7 @@ task_set_start(const TaskSetSpec *spec)
 	set->context = context;
 	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);
 	set->resowner = CurrentResourceOwner;
+	set->traced = trace_begin();
 	if (spec->columns != NULL && spec->columns->natts > 0)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)

@@ -18,6 +18,7 @@
 #include "executor/local_task.h"
 #include "executor/row_codec.h"
 #include "executor/task.h"
+#include "lib/trace.h"
 #include "remote/connection.h"
 
 /* One connection at work for the set. */
@@ -27,6 +28,7 @@ typedef struct Worker
 	Task	   *task;			/* in progress; NULL when idle */
 	bool		lost;			/* the connection was lost, and the task is in
 								 * the queue again */
+	TraceSpan	span;			/* the task, if it is traced */
 	bool		just_sent;		/* no answer can have arrived yet */
 	bool		answered;		/* the task has returned something */
 	bool		guarded;		/* a savepoint is in front of the task */
@@ -58,10 +60,12 @@ struct TaskSet
 	int			max_workers;
 	int			last_ready;		/* worker whose row came last */
 	TimestampTz last_growth;
+	TraceSpan	traced;			/* since it started */
 
 	List	   *local_pending;	/* tasks of this node */
 	LocalTask  *local;			/* running */
 	Task	   *local_current;
+	TraceSpan	local_span;
 
 	Tuplestorestate *spilled;	/* rows of connections given up */
 	TupleTableSlot *spill_slot;

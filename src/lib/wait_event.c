@@ -11,6 +11,7 @@
 #include "storage/latch.h"
 
 #include "compat/wait_event.h"
+#include "lib/trace.h"
 #include "lib/wait_event.h"
 
 static const char *const wait_event_names[] = {
@@ -41,7 +42,10 @@ wait_event(WaitReason reason)
 void
 wait_pause(long ms, WaitReason reason)
 {
+	TraceSpan	span = trace_begin();
+
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, wait_event(reason));
 	ResetLatch(MyLatch);
+	trace_end_wait(&span, TRACE_WAIT, TRACE_NO_NODE, wait_event_names[reason]);
 	CHECK_FOR_INTERRUPTS();
 }

@@ -26,6 +26,7 @@
 #include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
 #include "compat/planner_call.h"
+#include "lib/trace.h"
 #include "planner/cursor_plan.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
@@ -421,6 +422,8 @@ plan_any_statement(Query *query, const char *query_string, int cursor_options, P
 		}
 		if (task_tag_parse(query_string, &tag) && tag.kind != TAG_FRAMES)
 		{
+			if (unlikely(tag.trace != NULL))
+				trace_task_begin(tag.trace);
 			identity_settle();
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}
@@ -443,9 +446,18 @@ plan_any_statement(Query *query, const char *query_string, int cursor_options, P
 static PlannedStmt *
 citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params PLANNER_EXPLAIN_PARAMETER)
 {
-	PlannedStmt *plan = plan_any_statement(query, query_string, cursor_options, params);
+	TraceSpan	span;
+	PlannedStmt *plan;
 
+	if (unlikely(trace_sampling))
+		trace_statement(query_string, true);
+	span = trace_begin();
+	plan = plan_any_statement(query, query_string, cursor_options, params);
 	vector_plan_make(plan);
+	/* the trace of a task begins while it is planned */
+	if (unlikely(trace_running && span.id == 0))
+		span = trace_since_begin();
+	trace_end(&span, TRACE_PLAN, TRACE_NO_NODE, -1, NULL);
 	return plan;
 }
 

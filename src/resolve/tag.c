@@ -22,7 +22,7 @@
  * Sizes of the longest tag as text, but for a set of shards, and of a member
  * of that.
  */
-#define MAX_TAG_SIZE (256 + 3 * NAMEDATALEN)
+#define MAX_TAG_SIZE (320 + 3 * NAMEDATALEN)
 #define MAX_RANGE_SIZE 36
 
 /* Digits of the longest int. */
@@ -37,6 +37,8 @@ typedef enum TagWordType
 	WORD_NUMBER,				/* an int, which is 0 without the word */
 	WORD_RANGE,					/* a pointer to a range, or NULL */
 	WORD_ROLE,					/* a role's Oid, its name in the text */
+	WORD_TRACE,					/* a pointer to three numbers, in hexadecimal
+								 * digits, or NULL */
 } TagWordType;
 
 /*
@@ -68,6 +70,7 @@ static const struct TagWord
 	{" unpublished", false, WORD_FLAG, TASK_UNPUBLISHED},
 	{" as ", false, WORD_ROLE, 0, offsetof(TaskTag, traits.check_as)},
 	{" explain ", false, WORD_NUMBER, 0, offsetof(TaskTag, traits.explain)},
+	{" trace ", false, WORD_TRACE, 0, offsetof(TaskTag, trace)},
 };
 
 /* Words for the other kinds of tags. */
@@ -204,6 +207,31 @@ read_ranges(const char **cursor, TaskTag *tag)
 	return true;
 }
 
+static bool
+read_hex(const char **cursor, uint64 *value)
+{
+	*value = 0;
+	for (int i = 0; i < 16; i++)
+	{
+		int			digit = hex_value(**cursor);
+
+		if (digit < 0)
+			return false;
+		*value = *value << 4 | digit;
+		*cursor += 1;
+	}
+	return true;
+}
+
+static bool
+read_trace(const char **cursor, const TraceContext **trace)
+{
+	TraceContext *read = palloc(sizeof(TraceContext));
+
+	*trace = read;
+	return read_hex(cursor, &read->high) && read_hex(cursor, &read->low) && read_hex(cursor, &read->span);
+}
+
 /* Reads what follows a word into the tag; false if it is damaged. */
 static bool
 read_word(const char **cursor, const struct TagWord *word, TaskTag *tag)
@@ -227,6 +255,8 @@ read_word(const char **cursor, const struct TagWord *word, TaskTag *tag)
 			return read_range(cursor, unconstify(HashRange *, tag->part));
 		case WORD_ROLE:
 			return read_role(cursor, field);
+		case WORD_TRACE:
+			return read_trace(cursor, field);
 	}
 	return false;
 }
@@ -448,6 +478,10 @@ put_word(char *cursor, const struct TagWord *word, const TaskTag *tag)
 		case WORD_ROLE:
 			return !OidIsValid(*(const Oid *) field) ? cursor :
 				put_name(put_text(cursor, word->word), GetUserNameFromId(*(const Oid *) field, false));
+		case WORD_TRACE:
+			return tag->trace == NULL ? cursor :
+				cursor + sprintf(cursor, "%s%016" INT64_MODIFIER "x%016" INT64_MODIFIER "x%016" INT64_MODIFIER "x",
+								 word->word, tag->trace->high, tag->trace->low, tag->trace->span);
 	}
 	return cursor;
 }

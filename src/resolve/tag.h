@@ -44,6 +44,7 @@
 #include "nodes/params.h"
 
 #include "catalog/metadata.h"
+#include "lib/trace.h"
 
 typedef enum TaskTagKind
 {
@@ -104,6 +105,8 @@ typedef struct TaskTag
 	TaskReads	reads;
 	const HashRange *part;		/* of one shard, only these rows are read;
 								 * NULL: all */
+	const TraceContext *trace;	/* that the task belongs to (lib/trace.h);
+								 * NULL: none */
 	TaskTraits	traits;
 } TaskTag;
 

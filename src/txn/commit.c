@@ -32,6 +32,7 @@
 #include "catalog/metadata.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/trace.h"
 #include "txn/commit_ring.h"
 #include "txn/dist_transaction.h"
 #include "txn/private.h"
@@ -298,6 +299,8 @@ find_participants(Participants *all)
 static void
 commit_one_phase(Participants *all)
 {
+	TraceSpan	span;
+
 	/* a serializable reader may be refused, so the writer comes after it */
 	if (all->n > 1 && all->nwriters > 0 && IsolationIsSerializable())
 	{
@@ -310,10 +313,12 @@ commit_one_phase(Participants *all)
 	if (all->nwriters > 0 && IsolationIsSerializable())
 		PreCommit_CheckForSerializationFailure();
 	DEBUG_POINT("commit-before-one-phase");
+	span = trace_begin();
 	if (all->nwriters > 0)
 		commit_on_writer(all->answers, all->n);
 	else
 		broadcast_and_end(all->answers, all->n, NULL);
+	trace_end(&span, TRACE_COMMIT, all->n == 1 ? all->answers[0].conn->groupid : TRACE_NO_NODE, all->n, NULL);
 	DEBUG_POINT("commit-after-one-phase");
 }
 
@@ -367,6 +372,7 @@ commit_first_phase(Participants *all, FullTransactionId parent)
 	const char *verb = prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" : PREPARE_TAG "PREPARE TRANSACTION";
 	uint64		number = active_begin();
 	int32		group = metadata_local_group();
+	TraceSpan	span;
 
 	dist_transaction.decided = make_answers(all->nwriters);
 	dist_transaction.ndecided = FullTransactionIdIsValid(parent) ? 0 : all->nwriters;
@@ -392,7 +398,9 @@ commit_first_phase(Participants *all, FullTransactionId parent)
 	DEBUG_POINT("commit-before-prepare");
 	for (int i = 0; i < all->nwriters; i++)
 		all->writers[i].conn->participant->prepared = true;
+	span = trace_begin();
 	broadcast_and_end(all->answers, all->n, "commit-between-prepares");
+	trace_end(&span, TRACE_PREPARE, TRACE_NO_NODE, all->n, NULL);
 	decide_timestamp(all);
 	dist_transaction.phase = TXN_PREPARED;
 	DEBUG_POINT("commit-after-prepare");
@@ -492,6 +500,7 @@ void
 commit_prepared(void)
 {
 	int			n = dist_transaction.ndecided;
+	TraceSpan	span;
 	int			first = n > 1 && dist_transaction.decided[n - 1].conn->groupid == dist_transaction.last_group ? n - 1 : n;
 
 	if (n == 0)
@@ -504,9 +513,11 @@ commit_prepared(void)
 	if (ProcDiePending && !PostmasterIsAlive())
 		return;
 	DEBUG_POINT("commit-after-decision");
+	span = trace_begin();
 	remote_broadcast(dist_transaction.decided, first, decided_timeout(), "commit-between-commits");
 	if (first < n)
 		remote_broadcast(dist_transaction.decided + first, n - first, decided_timeout(), NULL);
+	trace_end(&span, TRACE_COMMIT_PREPARED, TRACE_NO_NODE, n, NULL);
 	DEBUG_POINT("commit-after-second-phase");
 	commit_note_finished(dist_transaction.decided, n, "COMMIT PREPARED");
 }

@@ -38,6 +38,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "lib/trace.h"
 #include "lib/wait_event.h"
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
@@ -270,7 +271,9 @@ static void
 await_committing(CommitTimestamp ts)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), snapshot_timeout);
+	TraceSpan	span;
 
+	span = trace_begin();
 	ConditionVariablePrepareToSleep(&commit_ring->done);
 	while (someone_commits(ts))
 	{
@@ -286,6 +289,7 @@ await_committing(CommitTimestamp ts)
 		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), wait_event(WAIT_COMMIT_TIMESTAMP));
 	}
 	ConditionVariableCancelSleep();
+	trace_end_wait(&span, TRACE_WAIT, TRACE_NO_NODE, "CitusCommitTimestamp");
 }
 
 void

@@ -31,6 +31,7 @@
 #include "catalog/node.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/trace.h"
 #include "remote/node_call.h"
 #include "txn/dist_transaction.h"
 #include "txn/exported_snapshot.h"
@@ -298,9 +299,11 @@ DistSnapshot *
 dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext context)
 {
 	DistSnapshot *snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
+	TraceSpan	span = trace_begin();
 
 	snapshot->groups = groups;
 	choose_snapshot(snapshot, like, late);
+	trace_end(&span, TRACE_SNAPSHOT, TRACE_NO_NODE, bms_num_members(groups), NULL);
 	DEBUG_POINT("snapshot-chosen");
 	remember_snapshot(snapshot, context);
 	return snapshot;

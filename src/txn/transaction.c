@@ -30,6 +30,7 @@
 #include "catalog/node_session.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/trace.h"
 #include "remote/free_slots.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
@@ -295,7 +296,9 @@ static const EndStep end_steps[] = {
 	{BEFORE_END, snapshot_before_end},
 	{BEFORE_COMMIT, commit_ring_before_commit},
 	{BEFORE_PREPARE, prepared_ring_before_prepare},
+	{BEFORE_COMMIT, trace_local_commit_begins},
 	/* the server commits, prepares or aborts */
+	{COMMITTED, trace_local_commit_ended},
 	{COMMITTED, commit_tell_sessions},
 	{COMMITTED, notify_unlock},
 	{ENDED, commit_ring_after_end},
@@ -350,6 +353,7 @@ xact_callback(XactEvent event, void *arg)
 	if (dist_transaction.phase == TXN_LOCAL)
 		remote_end_unused_transaction();
 	reset_transaction();
+	trace_transaction_ended((ABORTED & (1 << event)) == 0);
 }
 
 static bool

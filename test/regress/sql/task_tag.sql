@@ -26,7 +26,8 @@ $$SELECT CASE (random() * 2)::int
 CREATE FUNCTION tag() RETURNS text LANGUAGE sql VOLATILE AS
 $$SELECT '/*citus:' || (ARRAY[shards(), shards(), shards(), 'node', 'ddl', 'frames'])[1 + (random() * 5)::int] ||
 	maybe(' policies ', (random() * 9)::int::text) || maybe(' lock') || maybe(' blind') || maybe(' unchecked') || maybe(' moves') ||
-	maybe(' unpublished') || maybe(' as task%20tag%27s%20%2a') || maybe(' explain ', (1 + random() * 4000)::int::text) || '*/ '$$;
+	maybe(' unpublished') || maybe(' as task%20tag%27s%20%2a') || maybe(' explain ', (1 + random() * 4000)::int::text) ||
+	maybe(' trace ', left(md5(random()::text) || md5(random()::text), 48)) || '*/ '$$;
 SELECT count(*) AS tags, count(DISTINCT tag) > 500 AS differ, count(*) FILTER (WHERE again(tag) IS DISTINCT FROM tag) AS changed
 FROM (SELECT tag() FROM generate_series(1, 1000) OFFSET 0) t;
 
@@ -43,7 +44,7 @@ SELECT tag, refusal(tag) FROM unnest(ARRAY['SELECT 1', '/*citus:*/', '/*citus:sh
 	'/*citus:node as %00*/', '/*citus:node as nobody%20such*/', '/*citus:node explain -1*/', '/*citus:shard 99999999999.1:2*/']) tag;
 -- What could be cut off anywhere
 SELECT count(*) FILTER (WHERE refusal(left(tag, cut)) !~ '^(08P01|42704)') AS accepted
-FROM (VALUES ('/*citus:shards 3.-64:63x77,128:511 at late part 0:5 partial tenant -1 policies 2 lock as pg_monitor explain 5*/')) t(tag),
+FROM (VALUES ('/*citus:shards 3.-64:63x77,128:511 at late part 0:5 partial tenant -1 policies 2 lock as pg_monitor explain 5 trace 0af7651916cd43dd8448eb211c80319cb7ad6b7169203331*/')) t(tag),
 	generate_series(8, length(tag) - 1) cut;
 
 DROP ROLE "task tag's *";

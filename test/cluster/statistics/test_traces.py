@@ -1,0 +1,173 @@
+"""citus_traces: what sampled statements do on all nodes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.servers import rows, value
+
+TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "traces")
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+PARENT = "b7ad6b7169203331"
+
+
+def comment(number, sampled=True):
+    """A comment by which an application continues its trace."""
+    return f"/*application='shop',traceparent='00-{TRACE[:-2]}{number:02x}-{PARENT}-{'01' if sampled else '00'}'*/"
+
+
+def trace(connection, number):
+    """The spans of that trace: (name, nodeid, span, parent, row)."""
+    found = connection.execute("SELECT * FROM citus_traces WHERE trace_id = %s ORDER BY start_time", [f"{TRACE[:-2]}{number:02x}"])
+    names = [column.name for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def named(spans, name):
+    return [span for span in spans if span["name"] == name]
+
+
+@pytest.fixture
+def traced(coordinator, schema):
+    """A table, and a session whose statements are traced."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (a int PRIMARY KEY, b int); SELECT create_distributed_table('{schema}.t', 'a'); "
+                        f"INSERT INTO {schema}.t SELECT i, i FROM generate_series(1, 100) i; SET search_path = {schema}; "
+                        "SET citus.trace_sample_rate = 0.0000001")
+    yield coordinator
+    coordinator.execute("RESET citus.trace_sample_rate; RESET search_path")
+
+
+def check_tree(spans):
+    """One statement, whose parent is the application's; all other spans lead to it; tasks have spans where they run."""
+    by_id = {span["span_id"]: span for span in spans}
+    statement, = named(spans, "statement")
+    assert statement["parent_id"] == PARENT
+    for span in spans:
+        assert span is statement or by_id[span["parent_id"]]["name"] in ("statement", "execute", "task")
+    for task in named(spans, "task"):
+        runs = [span for span in named(spans, "execute") if span["parent_id"] == task["span_id"]]
+        assert [run["nodeid"] for run in runs] == ([] if task["target_nodeid"] == task["nodeid"] else [task["target_nodeid"]])
+        assert task["duration_ms"] <= statement["duration_ms"]
+    return statement
+
+
+def test_read_of_all_nodes(traced):
+    """A statement, its planning, its tasks, and the tasks on their nodes, tied by their ids."""
+    traced.execute("SELECT sum(b) FROM t " + comment(1))
+    spans = trace(traced, 1)
+    statement = check_tree(spans)
+    assert statement["detail"].startswith("SELECT sum(b) FROM t /*application")
+    assert len(named(spans, "task")) == 2
+    assert {span["nodeid"] for span in named(spans, "plan")} == {span["nodeid"] for span in spans}
+    assert all(span["amount"] == 1 for span in named(spans, "task")) and not any(span["failed"] for span in spans)
+
+
+def test_phases_of_a_commit(traced):
+    """A write over nodes has the phases in its span; in a block, they belong to COMMIT."""
+    traced.execute("UPDATE t SET b = b + 1 " + comment(2))
+    spans = trace(traced, 2)
+    check_tree(spans)
+    assert [named(spans, name)[0]["amount"] for name in ("prepare", "commit prepared")] == [2, 2]
+    assert named(spans, "prepare")[0]["start_time"] < named(spans, "commit prepared")[0]["start_time"]
+    with traced.transaction():
+        traced.execute("UPDATE t SET b = b + 1 " + comment(3))
+        assert check_tree(trace(traced, 3))
+        traced.execute("SELECT 1")
+        traced.execute("COMMIT " + comment(4))
+        traced.execute("BEGIN")
+    assert not named(trace(traced, 3), "prepare")
+    assert named(trace(traced, 4), "prepare")
+
+
+def test_sampling(traced):
+    """The flag of a traceparent decides; without one, the rate does; off, nothing is looked at; what functions execute isn't sampled by itself."""
+    traced.execute("SELECT count(*) FROM t " + comment(5, sampled=False))
+    traced.execute("SET citus.trace_sample_rate = 0")
+    traced.execute("SELECT count(*) FROM t " + comment(6))
+    assert not trace(traced, 5) + trace(traced, 6)
+    mark = "SELECT count(*) FROM citus_traces WHERE name = 'statement' AND detail LIKE %s"
+    traced.execute("SET citus.trace_sample_rate = 1")
+    for damaged in ("00-xyz", "00-" + 32 * "0" + f"-{PARENT}-01", f"00-{TRACE}-{PARENT}-0", f"00-{TRACE.upper()}-{PARENT}-01"):
+        traced.execute(f"SELECT a FROM t WHERE a = 1 /*traceparent='{damaged}'*/ -- damaged")
+    traced.execute("DO $$ BEGIN FOR i IN 1..5 LOOP PERFORM b FROM t WHERE a = i; END LOOP; END $$ -- a block")
+    traced.execute("SET citus.trace_sample_rate = 0.5")
+    for prepare in (False, True):
+        for i in range(200):
+            traced.execute("SELECT b FROM t WHERE a = %s -- a half", [i], prepare=prepare)
+    traced.execute("SET citus.trace_sample_rate = 0")
+    assert value(traced, mark, ["%-- damaged"]) == 4
+    assert value(traced, mark, ["DO%-- a block"]) == 1 and value(traced, mark, ["%PERFORM%"]) == 1
+    assert 100 < value(traced, mark, ["%-- a half"]) < 300
+
+
+def test_prepared_and_local(traced, cluster):
+    """Statements that are executed with an older plan; tasks of the initiator's own shards."""
+    traced.execute("PREPARE p AS SELECT sum(b) FROM t")
+    for _ in range(8):
+        traced.execute("EXECUTE p")
+    traced.execute("EXECUTE p " + comment(7))
+    assert len(named(trace(traced, 7), "task")) == 2 and check_tree(trace(traced, 7))
+    with servers.connect(cluster.workers[0]) as worker:
+        worker.execute(f"SET search_path = {value(traced, 'SELECT current_schema()')}; SET citus.trace_sample_rate = 0.0000001")
+        worker.execute("SELECT sum(b) FROM t " + comment(8))
+        spans = trace(worker, 8)
+        check_tree(spans)
+        assert {span["target_nodeid"] == span["nodeid"] for span in named(spans, "task")} == {True, False}
+
+
+def test_failed(traced):
+    """A statement that fails is shown so, on its node and where it failed."""
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        traced.execute("SELECT sum(b / (b - 50)) FROM t " + comment(9))
+    spans = trace(traced, 9)
+    assert named(spans, "statement")[0]["failed"]
+    traced.execute("SELECT 1 " + comment(10))
+    assert not named(trace(traced, 10), "statement")[0]["failed"]
+
+
+@pytest.fixture
+def roles(traced, schema):
+    """Two roles without rights."""
+    names = [f"{schema}_one", f"{schema}_two"]
+    for name in names:
+        traced.execute(f"CREATE ROLE {name} LOGIN")
+    yield names
+    for name in names:
+        traced.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+def test_who_sees_what(traced, roles, connect, cluster):
+    """A role sees its own spans, on all nodes; pg_monitor all; only superusers set the rate."""
+    traced.execute(f"GRANT USAGE ON SCHEMA {value(traced, 'SELECT current_schema()')} TO public; GRANT SELECT ON t TO {roles[0]}")
+    traced.execute("SELECT sum(b) FROM t " + comment(11))
+    traced.execute(f"SET ROLE {roles[0]}; SELECT sum(b) FROM t " + comment(12))
+    traced.execute("RESET ROLE")
+    own = connect(cluster.coordinator, user=roles[0])
+    assert {row[0] for row in rows(own, "SELECT usename FROM citus_traces")} <= {roles[0]}
+    assert not trace(own, 11)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        own.execute("SET citus.trace_sample_rate = 1")
+    traced.execute(f"GRANT pg_monitor TO {roles[1]}")
+    assert trace(connect(cluster.coordinator, user=roles[1]), 11)
+
+
+def test_tool(traced, cluster):
+    """tools/traces writes what the view has, for OpenTelemetry and Chrome."""
+    traced.execute("SELECT sum(b) FROM t " + comment(13))
+    spans = trace(traced, 13)
+    made = {}
+    for name in ("otlp", "chrome"):
+        dsn = f"host=127.0.0.1 port={cluster.coordinator.port} user=postgres dbname=postgres"
+        done = subprocess.run([sys.executable, TOOL, "--format", name, "--trace", f"{TRACE[:-2]}0d", dsn], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        made[name] = json.loads(done.stdout)
+    otlp = [span for resource in made["otlp"]["resourceSpans"] for span in resource["scopeSpans"][0]["spans"]]
+    assert {span["spanId"]: span.get("parentSpanId") for span in otlp} == {span["span_id"]: span["parent_id"] for span in spans}
+    assert all(len(span["traceId"]) == 32 and int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in otlp)
+    events = [event for event in made["chrome"]["traceEvents"] if event["ph"] == "X"]
+    assert {(event["pid"], event["name"]) for event in events} == {(span["nodeid"], span["name"]) for span in spans}

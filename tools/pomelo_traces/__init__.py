@@ -1,0 +1,1 @@
+"""Traces of statements over nodes, as files for other tools."""
