@@ -27,7 +27,7 @@ AREA = Path(__file__).resolve().parents[2] / "isolation"
 SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_prepared_transactions": "50",
             "citus.shard_count": "4", "citus.autoanalyze_naptime": "-1", "citus.serializable_over_nodes": "off"}
 # Seconds after which a step that hangs is cancelled.
-PATIENCE = "40"
+PATIENCE = 40
 
 # Why a spec isn't run: what it is about has nothing to do with tables, or not with several nodes.
 LEFT_OUT = {
@@ -94,7 +94,8 @@ def output(node, text):
     tables = [SimpleNamespace(code=text)]
     options = f"-c regression.local={','.join(local_tables(tables))} -c regression.referenced={','.join(referenced_tables(tables))}"
     env = clean_env() | {"PGHOST": "127.0.0.1", "PGPORT": str(node.port), "PGUSER": "postgres", "PGTZ": "America/Los_Angeles",
-                         "PGDATESTYLE": "Postgres, MDY", "PGISOLATIONTIMEOUT": PATIENCE, "PGOPTIONS": options}
+                         "PGDATESTYLE": "Postgres, MDY", "PGISOLATIONTIMEOUT": str(PATIENCE), "PGOPTIONS": options,
+                         "PG_TEST_TIMEOUT_DEFAULT": str(PATIENCE // 2)}     # since 16; isolationtester doubles it
     tester = Path(config("--pgxs")).parents[1] / "test/isolation/isolationtester"
     done = subprocess.run([os.fspath(tester), f"dbname={DATABASE}"], env=env, input=text, capture_output=True, text=True, check=False)
     return [sorted_rows(part) for part in re.split(r"(?m)^(?=starting permutation: )", done.stdout + done.stderr)]
