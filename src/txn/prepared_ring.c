@@ -250,6 +250,22 @@ begin_end(const char *gid, bool commit, CommitTimestamp ts)
 	LWLockRelease(commit_ring->header.lock);
 }
 
+/*
+ * The server refuses to prepare such a transaction, but says nothing of what
+ * its user can do.
+ */
+static void
+refuse_temporary_objects(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("transaction over several nodes has used temporary objects on one of them"),
+			 errdetail("What has used temporary objects can't be prepared for a two-phase commit."),
+			 errhint("Use arrays in triggers and functions that run on the nodes of the rows. If it was the script of an extension, "
+					 "run SELECT * FROM run_command_on_all_nodes("
+					 "'SET citus.enable_ddl_propagation = off; CREATE EXTENSION ...').")));
+}
+
 void
 prepared_ring_before(const TransactionStmt *stmt, const char *query)
 {
@@ -260,6 +276,8 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 	{
 		case TRANS_STMT_PREPARE:
 			noted_node = gid_check(stmt->gid, query);
+			if (noted_node && IsTransactionState() && (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
+				refuse_temporary_objects();
 			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
 			/* in a failed block it is a ROLLBACK, and no callback follows */
 			dist_transaction.parked = IsTransactionState() &&

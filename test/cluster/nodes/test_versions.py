@@ -4,6 +4,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 from contextlib import contextmanager
@@ -279,3 +280,27 @@ def test_scripts(make_cluster):
             assert value(connection, VERSION) == default_version()
             assert rows(connection, OBJECTS) == fresh
             assert value(connection, "SELECT count(*) FROM t") == 100
+
+
+def test_extension_with_temporary_tables(make_cluster, trees):
+    """An extension whose script makes temporary tables can't be created in a two-phase commit; the error says how it can, and it is usable then."""
+    made = make_cluster(workers=1)
+    bindir = trees(library=False)
+    share = subprocess.run([os.path.join(bindir, "pg_config"), "--sharedir"], check=True, capture_output=True, text=True).stdout.strip()
+    for name, text in (("with_temp.control", "default_version = '1'"),
+                       ("with_temp--1.sql", "CREATE TEMP TABLE scratch (id int); CREATE FUNCTION two() RETURNS int LANGUAGE sql AS 'SELECT 2'; "
+                                            "DROP TABLE scratch;")):
+        with open(os.path.join(share, "extension", name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+    for node in made.nodes:
+        move_to(node, bindir)
+    with servers.connect(made.coordinator) as connection:
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="has used temporary objects on one of them") as refused:
+            connection.execute("CREATE EXTENSION with_temp")
+        command = re.search(r"run (SELECT .*\))\.$", refused.value.diag.message_hint).group(1)
+        assert rows(connection, command.replace("...", "with_temp").replace("*", "DISTINCT success")) == [(True,)]
+        connection.execute("CREATE TABLE t (id int DEFAULT two())")
+        connection.execute("SELECT create_distributed_table('t', 'id')")
+        connection.execute("INSERT INTO t DEFAULT VALUES")
+        assert value(connection, "SELECT id FROM t") == 2
