@@ -40,7 +40,6 @@
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/lmgr.h"
-#include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -70,12 +69,14 @@
 SQL_FUNCTION(citus_internal_cleanup);
 SQL_FUNCTION(citus_internal_drop_shard_copy);
 
+/* How long to wait for a lock while there is none to give back; in ms. */
+#define LOCK_WAIT_MS 1000
+
 /*
- * How long to wait for a former placement, and for another node's answer; in
- * ms.  That is less than a client's DROP needs to find that it and clean-up
- * wait for each other: clean-up gives way, and is tried again.
+ * Afterwards, clean-up waits for no lock, lest a client's DROP find that both
+ * wait for each other: it gives way, and is tried again.
  */
-#define LOCK_WAIT_MS Max(Min(1000, DeadlockTimeout / 2), 1)
+#define NO_WAIT_MS 1
 
 typedef struct CleanupRecord
 {
@@ -88,6 +89,12 @@ typedef struct CleanupRecord
 } CleanupRecord;
 
 int			cleanup_interval = 15000;
+
+/*
+ * Whether this transaction has locked or dropped what a client's DROP may wait
+ * for.
+ */
+static bool holds_locks = false;
 
 static void
 set_operation_lock(LOCKTAG *tag, int64 operation)
@@ -214,6 +221,12 @@ run_on_group(int32 groupid, const char *sql)
 	remote_plain_close(conn);
 }
 
+static void
+limit_lock_waits(void)
+{
+	lock_attempt_limit(holds_locks ? NO_WAIT_MS : LOCK_WAIT_MS);
+}
+
 static bool
 exists_on_group(int32 groupid, const char *sql)
 {
@@ -298,12 +311,15 @@ lock_placements_of(const CleanupRecord *record)
 /*
  * Deletes the record's placement, if it is in that state, on all nodes; and
  * also the shard, if that was its last placement: a split or merge was
- * creating it, or has replaced it.  The caller limits the waits for locks.
+ * creating it, or has replaced it.  The caller limits the waits for locks; the
+ * rows' aren't waited for.
  */
 static void
 forget_placement(const CleanupRecord *record, int state)
 {
 	lock_placements_of(record);
+	holds_locks = true;
+	limit_lock_waits();
 	members_exec(psprintf("WITH gone AS (DELETE FROM pg_catalog.pg_dist_placement p WHERE %s RETURNING p.placementid, p.shardid) "
 						  "DELETE FROM pg_catalog.pg_dist_shard s USING gone WHERE s.shardid = gone.shardid AND NOT EXISTS "
 						  "(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = s.shardid "
@@ -319,7 +335,7 @@ drop_arrival(const CleanupRecord *record)
 {
 	int			level = NewGUCNestLevel();
 
-	lock_attempt_limit(LOCK_WAIT_MS);
+	limit_lock_waits();
 	forget_placement(record, PLACEMENT_ARRIVING);
 	AtEOXact_GUC(true, level);
 }
@@ -391,15 +407,17 @@ others_have_snapshots(TransactionId xid)
 
 /*
  * Whether a snapshot of this node may be older than a transaction, and read
- * the relation.  One that another session drops counts as needed: it is gone
- * when the record's turn comes again.
+ * the relation.  One that another session drops or has locked against readers
+ * counts as needed: it may be gone when the record's turn comes again.
  */
 static bool
 record_may_be_needed(Oid relid, TransactionId xid)
 {
-	Relation	rel = try_relation_open(relid, AccessShareLock);
+	Relation	rel = NULL;
 	bool		needed;
 
+	if (ConditionalLockRelationOid(relid, AccessShareLock))
+		rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
 		return true;
 	needed = TransactionIdIsNormal(xid) &&
@@ -420,9 +438,13 @@ drop_former(const CleanupRecord *record)
 	if (OidIsValid(relid) && record_may_be_needed(relid, when_left(record)))
 		return false;
 	level = NewGUCNestLevel();
-	lock_attempt_limit(LOCK_WAIT_MS);
+	limit_lock_waits();
 	if (OidIsValid(relid))
+	{
 		drop_relations(list_make1_oid(relid));
+		holds_locks = true;
+		limit_lock_waits();
+	}
 	forget_placement(record, PLACEMENT_LEFT);
 	AtEOXact_GUC(true, level);
 	return true;
@@ -475,7 +497,7 @@ reset_identity(const CleanupRecord *record)
 	if (!OidIsValid(relid))
 		return;
 	level = NewGUCNestLevel();
-	lock_attempt_limit(LOCK_WAIT_MS);
+	limit_lock_waits();
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	AtEOXact_GUC(true, level);
 	if (!recorded_later(record))
@@ -492,7 +514,7 @@ drop_copy(const CleanupRecord *record)
 	char	   *call = node_call(NODE_drop_shard_copy, node_text(record->name));
 	int			level = exact_names_begin();
 
-	lock_attempt_limit(LOCK_WAIT_MS);
+	limit_lock_waits();
 	if (record->groupid == metadata_local_group())
 		members_exec_here(call);
 	else if (node_primary_of(record->groupid) != NULL)
@@ -560,6 +582,13 @@ clean_with_record(void *arg)
 	return true;
 }
 
+/* Whether the clean-up of a record locks shards or placements. */
+static bool
+needs_locks(const CleanupRecord *record)
+{
+	return record->kind == CLEANUP_ARRIVAL || record->kind == CLEANUP_SHARD || record->kind == CLEANUP_IDENTITY;
+}
+
 /*
  * The same in a subtransaction, so that clean-up continues after an error;
  * unreachable is set if that was the loss of a node.
@@ -568,8 +597,10 @@ static bool
 try_record(CleanupRecord *record, bool *unreachable)
 {
 	ErrorData  *error;
+	bool		held = holds_locks;
 	bool		done = subtransaction_run(clean_with_record, record, &error);
 
+	holds_locks = held || (error == NULL && needs_locks(record));
 	if (error == NULL)
 		return done;
 	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
@@ -622,13 +653,17 @@ clean_up(void)
 	bool		unreachable = false;
 	int			left = 0;
 
+	holds_locks = false;
 	DEBUG_POINT("cleanup-records-read");
 	foreach_ptr(CleanupRecord, record, records)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (is_over(record->operation) && !may_come(record, arriving) && !(unreachable && needs_nodes(record)) &&
 			try_record(record, &unreachable))
+		{
+			DEBUG_POINT("cleanup-record-gone");
 			continue;
+		}
 		left++;
 		if (record->kind == CLEANUP_ARRIVAL)
 			arriving = lappend(arriving, record);

@@ -954,3 +954,30 @@ def test_drop_beside_cleanup_of_a_mark(accounts):
                                  [pid_of(connection)]) == 1, "the statement to wait")
         cleaner.execute("COMMIT")
         assert dropping.finish() is None
+
+
+def test_cleanup_gives_way(accounts):
+    """Clean-up that has locked something that a client waits for doesn't wait for the client: no deadlock ends the client's statement."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE own (id int); CREATE TABLE lot (id int)")
+        connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4, colocate_with => 'none')")
+        connection.execute("SELECT create_distributed_table('lot', 'id', colocate_with => 'own')")
+        source = next(node for node in accounts.nodes if node.port == shard_of(connection, "own", 1)[1])
+        with servers.connect(source) as reader, servers.connect(source) as dropper:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+            move_key(accounts, connection, "own", 1, "block_writes")
+            first, second = [name for name, in rows(dropper, """
+                SELECT object_name FROM pg_dist_cleanup WHERE object_name ~ '(own|lot)_' AND object_type = 1 ORDER BY record_id""")]
+            dropper.execute("SET deadlock_timeout = '500ms'; BEGIN")
+            dropper.execute(f"LOCK TABLE {second}")
+            cleaner = servers.connect(source)
+            cleaner.execute("SET deadlock_timeout = '1min'")
+            reader.execute("COMMIT")
+            cleaning = Stopped(source, "cleanup-record-gone", "SELECT citus_internal.cleanup()", cleaner)
+            locking = Statement(dropper, f"LOCK TABLE {first}")
+            wait_until(lambda: value(reader, "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted", [pid_of(dropper)]) == 1,
+                       "the statement to wait")
+            assert cleaning.go_on() is None
+            assert "does not exist" in str(locking.finish())
+            dropper.execute("ROLLBACK")
+        connection.execute("DROP TABLE own, lot")
