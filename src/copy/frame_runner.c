@@ -330,6 +330,23 @@ last_column_input(PG_FUNCTION_ARGS)
 	return value;
 }
 
+/*
+ * The input function of a column with types made by users inside its values,
+ * whose oids are the sender's; fn_extra is the column's type (Oid *).
+ */
+static Datum
+receive_stored(PG_FUNCTION_ARGS)
+{
+	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
+	Oid			type = *(Oid *) fcinfo->flinfo->fn_extra;
+	Datum		value;
+
+	wire_type_localize(type, buf->data, buf->len);
+	value = wire_type_receive(type, PG_GETARG_INT32(2), buf->data, buf->len);
+	buf->cursor = buf->len;
+	PG_RETURN_DATUM(value);
+}
+
 void
 frame_trust_domains(CopyFromState cstate)
 {
@@ -337,14 +354,22 @@ frame_trust_domains(CopyFromState cstate)
 
 	foreach_int(attnum, cstate->attnumlist)
 	{
+		FmgrInfo   *function = &cstate->in_functions[attnum - 1];
 		Oid			type = TupleDescAttr(desc, attnum - 1)->atttypid;
-		WireType	base;
+		WireType	base = wire_type(type);
+		bool		is_foreign = cstate->opts.binary && !base.binary;
 
-		if (get_typtype(type) != TYPTYPE_DOMAIN)
+		if (!is_foreign && get_typtype(type) != TYPTYPE_DOMAIN)
 			continue;
-		base = wire_type(type);
-		fmgr_info_cxt(cstate->opts.binary ? base.receive : base.input, &cstate->in_functions[attnum - 1], cstate->copycontext);
+		fmgr_info_cxt(cstate->opts.binary ? base.receive : base.input, function, cstate->copycontext);
 		cstate->typioparams[attnum - 1] = base.ioparam;
+		if (is_foreign)
+		{
+			function->fn_addr = receive_stored;
+			function->fn_strict = true;
+			function->fn_extra = MemoryContextAlloc(cstate->copycontext, sizeof(Oid));
+			*(Oid *) function->fn_extra = type;
+		}
 	}
 }
 

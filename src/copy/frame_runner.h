@@ -58,7 +58,9 @@ extern uint64 frame_runner_run_all(FrameRunner *runner, HashRange range);
 /*
  * Makes a COPY FROM that has begun read values of domains as those of their
  * base types: they were checked when they became values of the domains, and
- * may violate a constraint that was added as NOT VALID.
+ * may violate a constraint that was added as NOT VALID.  In binary rows, types
+ * made by users, whose oids are the sender's, get this node's, and domains
+ * aren't checked at any depth.
  */
 extern void frame_trust_domains(CopyFromState cstate);
 

@@ -91,7 +91,7 @@ columns_are_portable(TupleDesc desc, List *attnums)
 {
 	foreach_int(attnum, attnums)
 	{
-		if (!wire_type(TupleDescAttr(desc, attnum - 1)->atttypid).binary)
+		if (!wire_type(TupleDescAttr(desc, attnum - 1)->atttypid).localizable)
 			return false;
 	}
 	return true;

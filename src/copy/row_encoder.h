@@ -19,8 +19,8 @@ typedef struct RowEncoder RowEncoder;
 
 /*
  * An encoder for the columns attnums (integer List) of rows of desc: binary
- * COPY format if all their types have a binary form that means the same on
- * every node, else the text format.  Lives in CurrentMemoryContext.
+ * COPY format if all their types have a binary form that every node can read
+ * (frame_trust_domains), else the text format.  Lives in CurrentMemoryContext.
  */
 extern RowEncoder *row_encoder_create(TupleDesc desc, List *attnums);
 

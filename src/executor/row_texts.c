@@ -46,22 +46,81 @@ count_columns(TupleDesc desc)
 	return count;
 }
 
-/* One function, of output or input, for each column that isn't dropped. */
-static FmgrInfo *
-column_functions(TupleDesc desc, bool output)
+/* A column, and how its values become text or values again. */
+typedef struct TextColumn
 {
-	FmgrInfo   *functions = palloc0(sizeof(FmgrInfo) * Max(desc->natts, 1));
+	FmgrInfo	function;		/* output, input, or if nested: send */
+	Oid			type;
+	int32		typmod;
+	Oid			ioparam;		/* of input */
+	bool		nested;			/* there are domains inside */
+} TextColumn;
+
+/* The columns, of which those that are dropped are left empty. */
+static TextColumn *
+text_columns(TupleDesc desc, bool output)
+{
+	TextColumn *columns = palloc0(sizeof(TextColumn) * Max(desc->natts, 1));
 
 	for (int i = 0; i < desc->natts; i++)
 	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		TextColumn *column = &columns[i];
 		WireType	type;
 
-		if (TupleDescAttr(desc, i)->attisdropped)
+		if (attribute->attisdropped)
 			continue;
-		type = wire_type(TupleDescAttr(desc, i)->atttypid);
-		fmgr_info(output ? type.output : type.input, &functions[i]);
+		type = wire_type(attribute->atttypid);
+		column->type = attribute->atttypid;
+		column->typmod = attribute->atttypmod;
+		column->ioparam = type.ioparam;
+		column->nested = type.holds_domains && type.localizable;
+		fmgr_info(column->nested ? type.send : output ? type.output : type.input, &column->function);
 	}
-	return functions;
+	return columns;
+}
+
+/* The binary form of a value with domains inside, or such a value. */
+static Datum
+convert_nested(TextColumn *column, Datum value, bool output)
+{
+	int			client_encoding = wire_encoding_begin();
+	Datum volatile result;
+
+	PG_TRY();
+	{
+		if (output)
+			result = PointerGetDatum(SendFunctionCall(&column->function, value));
+		else
+		{
+			bytea	   *bytes = DatumGetByteaP(value);
+
+			wire_type_localize(column->type, VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ);
+			result = wire_type_receive(column->type, column->typmod, VARDATA(bytes), VARSIZE(bytes) - VARHDRSZ);
+		}
+	}
+	PG_FINALLY();
+	{
+		wire_encoding_end(client_encoding);
+	}
+	PG_END_TRY();
+	return result;
+}
+
+static char *
+value_to_text(TextColumn *column, Datum value)
+{
+	if (column->nested)
+		return DatumGetCString(DirectFunctionCall1(byteaout, convert_nested(column, value, true)));
+	return OutputFunctionCall(&column->function, value);
+}
+
+static Datum
+text_to_value(TextColumn *column, char *text)
+{
+	if (column->nested)
+		return convert_nested(column, DirectFunctionCall1(byteain, CStringGetDatum(text)), false);
+	return InputFunctionCall(&column->function, text, column->ioparam, column->typmod);
 }
 
 static void
@@ -79,7 +138,7 @@ row_texts_make(TupleDesc desc, Datum *rows, int count)
 {
 	int			dims[2] = {count, count_columns(desc)};
 	int			lower[2] = {1, 1};
-	FmgrInfo   *functions = column_functions(desc, true);
+	TextColumn *columns = text_columns(desc, true);
 	Datum	   *values = palloc(sizeof(Datum) * Max(desc->natts, 1));
 	bool	   *nulls = palloc(sizeof(bool) * Max(desc->natts, 1));
 	Datum	   *texts = palloc_array(Datum, Max(dims[0] * dims[1], 1));
@@ -96,7 +155,7 @@ row_texts_make(TupleDesc desc, Datum *rows, int count)
 			if (TupleDescAttr(desc, i)->attisdropped)
 				continue;
 			text_nulls[next] = nulls[i];
-			texts[next++] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(OutputFunctionCall(&functions[i], values[i]));
+			texts[next++] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(value_to_text(&columns[i], values[i]));
 		}
 	}
 	AtEOXact_GUC(true, nest);
@@ -105,7 +164,7 @@ row_texts_make(TupleDesc desc, Datum *rows, int count)
 
 /* Reads one row off an array; returns how many texts it took. */
 static int
-read_row(TupleDesc desc, FmgrInfo *functions, Datum *texts, bool *text_nulls, Datum *values, bool *nulls)
+read_row(TupleDesc desc, TextColumn *columns, Datum *texts, bool *text_nulls, Datum *values, bool *nulls)
 {
 	int			next = 0;
 
@@ -115,8 +174,7 @@ read_row(TupleDesc desc, FmgrInfo *functions, Datum *texts, bool *text_nulls, Da
 
 		nulls[i] = attribute->attisdropped || text_nulls[next];
 		if (!nulls[i])
-			values[i] = InputFunctionCall(&functions[i], TextDatumGetCString(texts[next]),
-										  wire_type(attribute->atttypid).ioparam, attribute->atttypmod);
+			values[i] = text_to_value(&columns[i], TextDatumGetCString(texts[next]));
 		next += !attribute->attisdropped;
 	}
 	return next;
@@ -149,7 +207,7 @@ row_texts_first(TupleDesc desc, Datum texts)
 	if (deconstruct_texts(desc, texts, &elements, &element_nulls) != count_columns(desc))
 		elog(ERROR, "a task returned an array that is not one row");
 	nest = exact_text_read_begin();
-	(void) read_row(desc, column_functions(desc, false), elements, element_nulls, values, nulls);
+	(void) read_row(desc, text_columns(desc, false), elements, element_nulls, values, nulls);
 	exact_text_read_end(nest);
 	return heap_copy_tuple_as_datum(heap_form_tuple(desc, values, nulls), desc);
 }
@@ -180,7 +238,7 @@ citus_internal_rows_of_texts(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result;
 	TupleDesc	desc;
-	FmgrInfo   *functions;
+	TextColumn *columns;
 	Datum	   *texts;
 	bool	   *text_nulls;
 	Datum	   *values;
@@ -197,7 +255,7 @@ citus_internal_rows_of_texts(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
 	desc = result->setDesc;
-	functions = column_functions(desc, false);
+	columns = text_columns(desc, false);
 	values = palloc0(sizeof(Datum) * Max(desc->natts, 1));
 	nulls = palloc0(sizeof(bool) * Max(desc->natts, 1));
 	count = deconstruct_texts(desc, PG_GETARG_DATUM(1), &texts, &text_nulls);
@@ -205,7 +263,7 @@ citus_internal_rows_of_texts(PG_FUNCTION_ARGS)
 	for (int next = 0; next < count;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		next += read_row(desc, functions, &texts[next], &text_nulls[next], values, nulls);
+		next += read_row(desc, columns, &texts[next], &text_nulls[next], values, nulls);
 		tuplestore_putvalues(result->setResult, desc, values, nulls);
 	}
 	exact_text_read_end(nest);

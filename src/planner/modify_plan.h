@@ -158,7 +158,7 @@ extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
 /*
  * modify_text.c: whether whole rows of a table travel as text, since it has
- * columns of domains (executor/row_texts.c).
+ * columns of domains, or with domains inside (executor/row_texts.c).
  */
 extern bool modify_sends_texts(Oid relid);
 

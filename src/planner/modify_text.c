@@ -36,6 +36,7 @@
 
 #include "planner/modify_plan.h"
 #include "planner/task_query.h"
+#include "remote/wire_type.h"
 
 /*
  * Qualified, quoted name of the table, which is also the name of its row type.
@@ -64,7 +65,7 @@ modify_sends_texts(Oid relid)
 	{
 		Oid			type = TupleDescAttr(desc, i)->atttypid;
 
-		result = type >= FirstNormalObjectId && get_typtype(type) == TYPTYPE_DOMAIN;
+		result = type >= FirstNormalObjectId && (get_typtype(type) == TYPTYPE_DOMAIN || wire_type(type).holds_domains);
 	}
 	table_close(relation, NoLock);
 	return result;

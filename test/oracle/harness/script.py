@@ -6,7 +6,6 @@ Markers are comment lines:
     -- setup ends                   what follows runs in the chosen protocol
     -- needs: setting               not for runs that switch this off
     -- needs: 17                    not for servers of earlier versions
-    -- needs: rest                  not while shards move
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
@@ -100,7 +99,7 @@ class Script:
     name: str
     placements: dict
     statements: list
-    needs: list     # settings without which the cluster refuses what it does; the server's oldest version; rest
+    needs: list     # settings without which the cluster refuses what it does; the server's oldest version
 
     @property
     def schema(self):

@@ -1,5 +1,4 @@
 -- Values of domains within arrays and composite types that violate a constraint which is NOT VALID: they are read, compared and replaced.
--- needs: rest
 -- distribute: t(id), n(id), copied(id), r reference
 CREATE DOMAIN small AS int;
 CREATE DOMAIN need AS text;
@@ -31,3 +30,17 @@ UPDATE t SET arr = ARRAY[60] WHERE id = 3;
 UPDATE t SET p.a = 60 WHERE id = 3;
 DELETE FROM t WHERE arr[1] = 300 RETURNING *;
 SELECT * FROM t;
+-- whole rows are copied, and sent to other shards
+INSERT INTO t SELECT id + 100, v, arr, p, ps, d FROM t;
+UPDATE t SET id = id + 1000 WHERE id > 100 RETURNING *;
+INSERT INTO r SELECT id + 100, arr, p FROM r;
+INSERT INTO t (id, arr, p) SELECT id + 5000, arr, p FROM r;
+INSERT INTO t SELECT * FROM t ON CONFLICT (id) DO UPDATE SET arr = excluded.arr, v = t.v + 1;
+WITH gone AS (DELETE FROM t WHERE id > 5000 RETURNING *) INSERT INTO t SELECT id - 3000, v, arr, p, ps, d FROM gone;
+UPDATE r SET p = t.p, arr = t.arr FROM t WHERE t.id = r.id + 1;
+INSERT INTO t (id, p) VALUES (9000, ROW(60, 'x'));
+SELECT * FROM t;
+SELECT * FROM r;
+CREATE TABLE made AS SELECT * FROM t;
+SELECT * FROM made;
+COPY (SELECT * FROM t ORDER BY id) TO STDOUT;
