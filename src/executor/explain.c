@@ -136,25 +136,104 @@ show_node_plan(DistScanState *state, Task *task, ExplainState *es)
 	run_as_end(caller);
 }
 
+/* A node as "host=.. port=..". */
+static char *
+node_name(int32 groupid)
+{
+	const ClusterNode *target;
+
+	if (groupid == metadata_local_group())
+		return "local";
+	target = node_of_group(groupid);
+	return psprintf("host=%s port=%d", target->host, target->port);
+}
+
 /* A task's node, and its plan there if wanted. */
 static void
 show_task(DistScanState *state, Task *task, bool with_plan, ExplainState *es)
 {
-	char	   *node = "local";
-
-	if (task->groupid != metadata_local_group())
-	{
-		const ClusterNode *target = node_of_group(task->groupid);
-
-		node = psprintf("host=%s port=%d", target->host, target->port);
-	}
 	ExplainOpenGroup("Task", NULL, true, es);
-	ExplainPropertyText("Node", node, es);
+	ExplainPropertyText("Node", node_name(task->groupid), es);
 	if (es->verbose || !with_plan)
 		ExplainPropertyText("Query", task->text, es);
 	if (with_plan)
 		show_node_plan(state, task, es);
 	ExplainCloseGroup("Task", NULL, true, es);
+}
+
+/* What a node has done for a scan. */
+typedef struct NodeTime
+{
+	int32		groupid;
+	int			tasks;
+	uint64		rows;
+	int64		took_us;		/* of all tasks, one after another */
+	int64		longest_us;
+	int64		waited_us;		/* until the first was sent */
+} NodeTime;
+
+/* Adds a task to those of its node in times (List of NodeTime *). */
+static List *
+node_time_add(List *times, const Task *task)
+{
+	NodeTime   *time = NULL;
+
+	foreach_ptr(NodeTime, other, times)
+	{
+		if (other->groupid == task->groupid)
+			time = other;
+	}
+	if (time == NULL)
+	{
+		time = palloc0(sizeof(NodeTime));
+		time->groupid = task->groupid;
+		time->waited_us = task->waited_us;
+		times = lappend(times, time);
+	}
+	time->tasks++;
+	time->rows += task->processed;
+	time->took_us += task->took_us;
+	time->longest_us = Max(time->longest_us, task->took_us);
+	time->waited_us = Min(time->waited_us, task->waited_us);
+	return times;
+}
+
+static void
+show_node_time(const NodeTime *time, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		appendStringInfoSpaces(es->str, es->indent * 2);
+		appendStringInfo(es->str, "Node %s: tasks=%d rows=" UINT64_FORMAT " time=%.3f longest=%.3f connect=%.3f\n",
+						 node_name(time->groupid), time->tasks, time->rows, time->took_us / 1000.0, time->longest_us / 1000.0,
+						 time->waited_us / 1000.0);
+		return;
+	}
+	ExplainOpenGroup("Node", NULL, true, es);
+	ExplainPropertyText("Node", node_name(time->groupid), es);
+	ExplainPropertyInteger("Tasks", NULL, time->tasks, es);
+	ExplainPropertyUInteger("Rows", NULL, time->rows, es);
+	ExplainPropertyFloat("Time", "ms", time->took_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Longest Task", "ms", time->longest_us / 1000.0, 3, es);
+	ExplainPropertyFloat("Connect", "ms", time->waited_us / 1000.0, 3, es);
+	ExplainCloseGroup("Node", NULL, true, es);
+}
+
+/*
+ * What each node has done for a scan that has run: its tasks one after
+ * another, since EXPLAIN uses one connection.
+ */
+static void
+show_node_times(const List *tasks, ExplainState *es)
+{
+	List	   *times = NIL;
+
+	foreach_ptr(const Task, task, tasks)
+		times = node_time_add(times, task);
+	ExplainOpenGroup("Nodes", "Nodes", false, es);
+	foreach_ptr(const NodeTime, time, times)
+		show_node_time(time, es);
+	ExplainCloseGroup("Nodes", "Nodes", false, es);
 }
 
 const ExplainStmt *
@@ -274,6 +353,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		show_task(state, lfirst(cell), with_plans, es);
 	}
 	ExplainCloseGroup("Tasks", "Tasks", false, es);
+	if (es->analyze && es->timing && state->explain != 0 && state->set != NULL)
+		show_node_times(state->spec.tasks, es);
 }
 
 void

@@ -35,6 +35,8 @@ typedef struct Task
 	int			retries;		/* because the node didn't have the shard */
 	uint64		processed;		/* rows written, or returned, once it ended */
 	bool		keep_rows;		/* false: its rows are thrown away */
+	int64		waited_us;		/* if traits.explain: until it was sent .. */
+	int64		took_us;		/* .. and from then until its end */
 } Task;
 
 /*

@@ -160,6 +160,26 @@ trace_queued(TaskSet *set, const Task *task)
 		trace_end_wait(&queued, TRACE_QUEUE, task->groupid, NULL);
 }
 
+/* A task begins; when, if EXPLAIN shows its time. */
+static TimestampTz
+task_time_begins(const TaskSet *set, Task *task)
+{
+	TimestampTz now;
+
+	if (likely(set->spec->traits.explain == 0))
+		return 0;
+	now = GetCurrentTimestamp();
+	task->waited_us = now - set->started;
+	return now;
+}
+
+static void
+task_time_ends(TimestampTz sent, Task *task)
+{
+	if (unlikely(sent != 0))
+		task->took_us = GetCurrentTimestamp() - sent;
+}
+
 static void
 trace_task_done(const TraceSpan *span, const Task *task)
 {
@@ -179,6 +199,7 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 		txn_guard(worker->conn);
 	worker->just_sent = true;
 	worker->answered = false;
+	worker->sent = task_time_begins(set, task);
 	worker->span = trace_begin();
 	if (unlikely(worker->span.id != 0))
 		trace_queued(set, task);
@@ -516,6 +537,7 @@ task_set_poll(TaskSet *set, Worker *worker)
 	if (found == REMOTE_DONE && worker->task != NULL)
 	{
 		worker->task->processed += worker->conn->processed;
+		task_time_ends(worker->sent, worker->task);
 		if (unlikely(worker->span.id != 0))
 			trace_task_done(&worker->span, worker->task);
 		task_done(set, worker->task);
@@ -683,6 +705,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 			if (!is_still_here(set, next) && requeue_task(set, next))
 				continue;
 			set->local_current = next;
+			set->local_sent = task_time_begins(set, next);
 			set->local_span = trace_begin();
 			set->local = start_local(set, next);
 		}
@@ -693,6 +716,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 
 			set->local = NULL;
 			set->local_current->processed = local_task_end(ended);
+			task_time_ends(set->local_sent, set->local_current);
 			if (unlikely(set->local_span.id != 0))
 				trace_task_done(&set->local_span, set->local_current);
 			task_done(set, set->local_current);
@@ -771,6 +795,7 @@ task_set_start(const TaskSetSpec *spec)
 	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);
 	set->resowner = CurrentResourceOwner;
 	set->traced = trace_begin();
+	set->started = spec->traits.explain == 0 ? 0 : GetCurrentTimestamp();
 	if (spec->columns != NULL && spec->columns->natts > 0)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)

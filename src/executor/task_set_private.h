@@ -29,6 +29,7 @@ typedef struct Worker
 	bool		lost;			/* the connection was lost, and the task is in
 								 * the queue again */
 	TraceSpan	span;			/* the task, if it is traced */
+	TimestampTz sent;			/* the task, if its time is shown */
 	bool		just_sent;		/* no answer can have arrived yet */
 	bool		answered;		/* the task has returned something */
 	bool		guarded;		/* a savepoint is in front of the task */
@@ -61,11 +62,13 @@ struct TaskSet
 	int			last_ready;		/* worker whose row came last */
 	TimestampTz last_growth;
 	TraceSpan	traced;			/* since it started */
+	TimestampTz started;		/* if its time is shown */
 
 	List	   *local_pending;	/* tasks of this node */
 	LocalTask  *local;			/* running */
 	Task	   *local_current;
 	TraceSpan	local_span;
+	TimestampTz local_sent;
 
 	Tuplestorestate *spilled;	/* rows of connections given up */
 	TupleTableSlot *spill_slot;

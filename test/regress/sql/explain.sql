@@ -73,5 +73,19 @@ SELECT q, jsonb_typeof(explained('json', q)::jsonb) AS json, explained('xml', q)
        length(explained('yaml', q)) > 0 AS yaml
   FROM (VALUES ('SELECT * FROM t WHERE id = 1'), ('SELECT count(*) FROM t'), ('SELECT * FROM r')) x(q);
 
+-- What each node has taken, where times are wanted.
+CREATE FUNCTION nodes_of(options text, query text) RETURNS TABLE(line text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF, %s) %s', options, query) LOOP
+		line := regexp_replace(regexp_replace(line, 'port=\d+', 'port=n', 'g'), '\d+\.\d+', 'n', 'g');
+		IF line LIKE '%: tasks=%' THEN
+			RETURN NEXT;
+		END IF;
+	END LOOP;
+END $$;
+SELECT trim(line) AS line, count(*) FROM nodes_of('TIMING', 'UPDATE t SET v = v') GROUP BY 1 ORDER BY 1;
+SELECT trim(line) AS line FROM nodes_of('TIMING OFF', 'UPDATE t SET v = v');
+SELECT jsonb_path_query(explained('json', 'UPDATE t SET v = v')::jsonb, '$.**.Nodes[*]') ? 'Longest Task' AS described;
+
 SET client_min_messages = warning;
 DROP SCHEMA explain CASCADE;
