@@ -149,44 +149,6 @@ may_be_refused(TaskSet *set, const Task *task)
 	return false;
 }
 
-/* A task has waited since the set was started. */
-static void
-trace_queued(TaskSet *set, const Task *task)
-{
-	TraceSpan	queued = trace_start_span();
-
-	queued.start = set->traced.start;
-	if (set->traced.id != 0)
-		trace_end_wait(&queued, TRACE_QUEUE, task->groupid, NULL);
-}
-
-/* A task begins; when, if EXPLAIN shows its time. */
-static TimestampTz
-task_time_begins(const TaskSet *set, Task *task)
-{
-	TimestampTz now;
-
-	if (likely(set->spec->traits.explain == 0))
-		return 0;
-	now = GetCurrentTimestamp();
-	task->waited_us = now - set->started;
-	return now;
-}
-
-static void
-task_time_ends(TimestampTz sent, Task *task)
-{
-	if (unlikely(sent != 0))
-		task->took_us = GetCurrentTimestamp() - sent;
-}
-
-static void
-trace_task_done(const TraceSpan *span, const Task *task)
-{
-	trace_end(span, TRACE_TASK, task->groupid, task->processed, task->shards == NULL ? NULL :
-			  psprintf("%d shards", bms_num_members(task->shards)));
-}
-
 static void
 dispatch_task(TaskSet *set, Worker *worker, Task *task)
 {
@@ -199,15 +161,12 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 		txn_guard(worker->conn);
 	worker->just_sent = true;
 	worker->answered = false;
-	worker->sent = task_time_begins(set, task);
-	worker->span = trace_begin();
-	if (unlikely(worker->span.id != 0))
-		trace_queued(set, task);
+	worker->time = task_time_begin(set, task);
 	if (set->offering)
 		dist_snapshot_queue_offer(set->spec->snapshot, worker->conn);
 	else if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
-	remote_send_task(worker->conn, write_tag(set, task, true, &worker->span), task->text, row_codec_params(task->params), set->spec->traits.check_as,
+	remote_send_task(worker->conn, write_tag(set, task, true, &worker->time.span), task->text, row_codec_params(task->params), set->spec->traits.check_as,
 					 (in_xact ? SEND_IN_XACT : 0) | (set->spec->write ? SEND_WRITE : 0) |
 					 (set->spec->commits && (set->spec->traits.flags & TASK_PROCEDURE) != 0 ? SEND_APART : 0) |
 					 (set->codec == NULL || row_codec_is_binary(set->codec) ? SEND_BINARY : 0));
@@ -537,9 +496,7 @@ task_set_poll(TaskSet *set, Worker *worker)
 	if (found == REMOTE_DONE && worker->task != NULL)
 	{
 		worker->task->processed += worker->conn->processed;
-		task_time_ends(worker->sent, worker->task);
-		if (unlikely(worker->span.id != 0))
-			trace_task_done(&worker->span, worker->task);
+		task_time_end(&worker->time, worker->task);
 		task_done(set, worker->task);
 		worker->task = NULL;
 	}
@@ -668,7 +625,7 @@ start_local(TaskSet *set, Task *task)
 {
 	Snapshot	snapshot = local_snapshot(set, task);
 	LocalTask  *local;
-	char	   *tag = write_tag(set, task, false, &set->local_span);
+	char	   *tag = write_tag(set, task, false, &set->local_time.span);
 
 	DEBUG_POINT("local-task-locked");
 	if (snapshot != NULL && set->spec->as_of == NULL)
@@ -705,8 +662,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 			if (!is_still_here(set, next) && requeue_task(set, next))
 				continue;
 			set->local_current = next;
-			set->local_sent = task_time_begins(set, next);
-			set->local_span = trace_begin();
+			set->local_time = task_time_begin(set, next);
 			set->local = start_local(set, next);
 		}
 		row = local_task_next(set->local);
@@ -716,9 +672,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 
 			set->local = NULL;
 			set->local_current->processed = local_task_end(ended);
-			task_time_ends(set->local_sent, set->local_current);
-			if (unlikely(set->local_span.id != 0))
-				trace_task_done(&set->local_span, set->local_current);
+			task_time_end(&set->local_time, set->local_current);
 			task_done(set, set->local_current);
 			continue;
 		}
@@ -794,8 +748,8 @@ task_set_start(const TaskSetSpec *spec)
 	set->context = context;
 	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);
 	set->resowner = CurrentResourceOwner;
-	set->traced = trace_begin();
-	set->started = spec->traits.explain == 0 ? 0 : GetCurrentTimestamp();
+	if (unlikely(trace_running || spec->traits.explain != 0))
+		set->started = GetCurrentTimestamp();
 	if (spec->columns != NULL && spec->columns->natts > 0)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)

@@ -21,6 +21,13 @@
 #include "lib/trace.h"
 #include "remote/connection.h"
 
+/* A task that is being measured. */
+typedef struct TaskTime
+{
+	TraceSpan	span;			/* for a trace */
+	TimestampTz sent;			/* for EXPLAIN; 0: it doesn't ask */
+} TaskTime;
+
 /* One connection at work for the set. */
 typedef struct Worker
 {
@@ -28,8 +35,7 @@ typedef struct Worker
 	Task	   *task;			/* in progress; NULL when idle */
 	bool		lost;			/* the connection was lost, and the task is in
 								 * the queue again */
-	TraceSpan	span;			/* the task, if it is traced */
-	TimestampTz sent;			/* the task, if its time is shown */
+	TaskTime	time;			/* of the task */
 	bool		just_sent;		/* no answer can have arrived yet */
 	bool		answered;		/* the task has returned something */
 	bool		guarded;		/* a savepoint is in front of the task */
@@ -61,14 +67,12 @@ struct TaskSet
 	int			max_workers;
 	int			last_ready;		/* worker whose row came last */
 	TimestampTz last_growth;
-	TraceSpan	traced;			/* since it started */
-	TimestampTz started;		/* if its time is shown */
+	TimestampTz started;		/* if its time is measured; else 0 */
 
 	List	   *local_pending;	/* tasks of this node */
 	LocalTask  *local;			/* running */
 	Task	   *local_current;
-	TraceSpan	local_span;
-	TimestampTz local_sent;
+	TaskTime	local_time;
 
 	Tuplestorestate *spilled;	/* rows of connections given up */
 	TupleTableSlot *spill_slot;
@@ -87,6 +91,13 @@ struct TaskSet
  * Whether the node's primary connection, inside its transaction, must do all.
  */
 extern bool task_set_needs_primary(struct TaskSet *set);
+
+/*
+ * task_time.c: around a task, from sending it to its last row; measures it if
+ * the statement is traced, or explained.
+ */
+extern TaskTime task_time_begin(const struct TaskSet *set, Task *task);
+extern void task_time_end(const TaskTime *time, Task *task);
 
 /* Whether tasks for other nodes have not begun. */
 extern bool task_set_has_pending(struct TaskSet *set);
