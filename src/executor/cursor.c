@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 
 #include "executor/cursor.h"
+#include "lib/plan_fields.h"
 #include "planner/cursor_plan.h"
 #include "sharding/hash.h"
 
@@ -99,23 +100,22 @@ cursor_begin(CustomScanState *node, EState *estate, int eflags)
 
 /* Stores the identity of a row in one of the tables. */
 static void
-note_row(TupleTableSlot *slot, List *columns, CursorRow *row)
+note_row(TupleTableSlot *slot, const CursorTable *columns, CursorRow *row)
 {
-	const DistTable *table = metadata_require((Oid) list_nth_int(columns, CURSOR_RELID));
-	int			dist = list_nth_int(columns, CURSOR_DIST);
+	const DistTable *table = metadata_require(columns->relid);
 	bool		isnull;
 	Datum		value;
 
 	row->shard = 0;
 	ItemPointerSetInvalid(&row->ctid);
-	value = slot_getattr(slot, list_nth_int(columns, CURSOR_XMIN), &isnull);
+	value = slot_getattr(slot, columns->xmin, &isnull);
 	row->xmin = isnull ? InvalidTransactionId : DatumGetTransactionId(value);
-	if (dist != 0)
+	if (columns->dist != 0)
 	{
-		value = slot_getattr(slot, dist, &isnull);
+		value = slot_getattr(slot, columns->dist, &isnull);
 		row->shard = shard_index_of_stored(table, value, isnull);
 	}
-	value = slot_getattr(slot, list_nth_int(columns, CURSOR_CTID), &isnull);
+	value = slot_getattr(slot, columns->ctid, &isnull);
 	if (!isnull)
 		ItemPointerCopy((ItemPointer) DatumGetPointer(value), &row->ctid);
 }
@@ -133,7 +133,7 @@ cursor_exec(CustomScanState *node)
 	if (TupIsNull(slot))
 		return slot;
 	foreach(cell, state->tables)
-		note_row(slot, lfirst(cell), &state->rows[foreach_current_index(cell)]);
+		note_row(slot, plan_struct_peek(lfirst(cell)), &state->rows[foreach_current_index(cell)]);
 	state->on_row = true;
 	return slot;
 }
@@ -162,7 +162,7 @@ table_position(DistCursorState *state, Oid relid, const char *cursor)
 
 	foreach(cell, state->tables)
 	{
-		if ((Oid) list_nth_int(lfirst(cell), CURSOR_RELID) != relid)
+		if (((const CursorTable *) plan_struct_peek(lfirst(cell)))->relid != relid)
 			continue;
 		if (position >= 0)
 			ereport(ERROR,

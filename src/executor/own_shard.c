@@ -69,12 +69,12 @@ known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamList
 		return -1;
 	if (position < 0)
 	{
-		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+		const PrunePlanTerm *term = prune_plan_only_value(plan->prune);
 
-		if (list_length(triple) != 3 || lsecond_int(triple))
+		if (term == NULL)
 			return -1;
-		position = linitial_int(triple);
-		type = (Oid) lthird_int(triple);
+		position = term->expr;
+		type = term->type;
 	}
 	if (!expr_known_value(list_nth(exprs, position), params, &value, &isnull) || isnull)
 		return -1;

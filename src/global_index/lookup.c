@@ -33,6 +33,7 @@
 #include "compat/result_relations.h"
 #include "global_index/global_index.h"
 #include "global_index/lookup.h"
+#include "lib/plan_fields.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "sharding/prune.h"
@@ -46,24 +47,23 @@ bool		enable_global_lookups = true;
 /* Whether a statement is planned for all shards. */
 static bool asks_all = false;
 
+static const PlanField global_lookup_fields[] = {
+	PLAN_FIELD(PLAN_LIST, GlobalLookup, params),
+	PLAN_FIELD(PLAN_LIST, GlobalLookup, one_shard),
+	PLAN_FIELD(PLAN_LIST, GlobalLookup, query),
+};
+
 List *
 global_lookup_pack(const GlobalLookup *lookup)
 {
-	return list_make4(list_make3_oid(lookup->index, lookup->entries, (Oid) lookup->param), lookup->params,
-					  lookup->one_shard, lookup->query);
+	return plan_fields_pack(global_lookup_fields, lengthof(global_lookup_fields), lookup, sizeof(GlobalLookup));
 }
 
 void
 global_lookup_unpack(const CustomScan *node, GlobalLookup *lookup)
 {
-	List	   *numbers = linitial(node->custom_private);
-
-	lookup->index = linitial_oid(numbers);
-	lookup->entries = lsecond_oid(numbers);
-	lookup->param = (int) lthird_oid(numbers);
-	lookup->params = lsecond(node->custom_private);
-	lookup->one_shard = lthird(node->custom_private);
-	lookup->query = lfourth(node->custom_private);
+	plan_fields_unpack(global_lookup_fields, lengthof(global_lookup_fields), node->custom_private, lookup,
+					   sizeof(GlobalLookup));
 }
 
 /* Collects the numbers of the client's parameters. */

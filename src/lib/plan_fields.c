@@ -34,28 +34,43 @@ plan_string_unpack(const Node *node)
 	return strVal(node)[0] == '\0' ? NULL : strVal(node);
 }
 
-List *
-plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size)
+Node *
+plan_struct_pack(const void *plan, Size size)
 {
 	bytea	   *bytes = palloc0(BYTES_OFFSET + size);
-	List	   *nodes = NIL;
 
 	SET_VARSIZE(bytes, BYTES_OFFSET + size);
 	memcpy((char *) bytes + BYTES_OFFSET, plan, size);
+	return (Node *) makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false);
+}
+
+const void *
+plan_struct_peek(const Node *node)
+{
+	return (const char *) DatumGetPointer(((const Const *) node)->constvalue) + BYTES_OFFSET;
+}
+
+List *
+plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size)
+{
+	Node	   *content = plan_struct_pack(plan, size);
+	char	   *bytes = unconstify(void *, plan_struct_peek(content));
+	List	   *nodes = NIL;
+
 	for (int i = 0; i < nfields; i++)
 	{
 		void	   *const *field = (void *const *) ((const char *) plan + fields[i].offset);
 
 		nodes = lappend(nodes, fields[i].kind == PLAN_STRING ? plan_string_pack(*field) : *field);
-		memset((char *) bytes + BYTES_OFFSET + fields[i].offset, 0, sizeof(void *));
+		memset(bytes + fields[i].offset, 0, sizeof(void *));
 	}
-	return list_make2(makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false), nodes);
+	return list_make2(content, nodes);
 }
 
 const void *
 plan_fields_peek(const List *packed)
 {
-	return (const char *) DatumGetPointer(((const Const *) linitial(packed))->constvalue) + BYTES_OFFSET;
+	return plan_struct_peek(linitial(packed));
 }
 
 void

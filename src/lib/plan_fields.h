@@ -17,7 +17,7 @@ typedef enum PlanFieldKind
 {
 	PLAN_STRING,				/* char *; NULL and "" both come back as
 								 * NULL */
-	PLAN_LIST,					/* of nodes, ints or oids; taken as it is */
+	PLAN_LIST,					/* a list or another node; taken as it is */
 } PlanFieldKind;
 
 /* Of each field that is a pointer; the others are copied as they are. */
@@ -32,6 +32,10 @@ typedef struct PlanField
 /* A string in a plan; NULL and "" both come back as NULL. */
 extern Node *plan_string_pack(const char *string);
 extern char *plan_string_unpack(const Node *node);
+
+/* A struct of that size, without pointers, as a node; and the struct in it. */
+extern Node *plan_struct_pack(const void *plan, Size size);
+extern const void *plan_struct_peek(const Node *node);
 
 /* A struct of that size as a list of nodes; strings are copied. */
 extern List *plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size);

@@ -28,6 +28,7 @@
 
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
+#include "lib/plan_fields.h"
 #include "planner/cursor_plan.h"
 
 /* Names of the columns end with their table's number in the query. */
@@ -157,10 +158,15 @@ cursor_plan_wrap(PlannedStmt *plan, Query *query)
 		int			ctid = hide_column(columns, CTID_COLUMN, mark->rti);
 
 		if (ctid != 0)
-			scan->custom_private = lappend(scan->custom_private,
-										   list_make4_int((int) rt_fetch(mark->rti, query->rtable)->relid, ctid,
-														  hide_column(columns, XMIN_COLUMN, mark->rti),
-														  hide_column(columns, DIST_COLUMN, mark->rti)));
+		{
+			CursorTable table = {
+				.relid = rt_fetch(mark->rti, query->rtable)->relid,.ctid = ctid,
+				.xmin = hide_column(columns, XMIN_COLUMN, mark->rti),
+				.dist = hide_column(columns, DIST_COLUMN, mark->rti),
+			};
+
+			scan->custom_private = lappend(scan->custom_private, plan_struct_pack(&table, sizeof(table)));
+		}
 	}
 	scan->methods = &dist_cursor_methods;
 	scan->scan.plan.startup_cost = plan->planTree->startup_cost;

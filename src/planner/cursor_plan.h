@@ -15,20 +15,20 @@
 #include "planner/dist_plan.h"
 
 /*
- * Members of the IntList that says where a DistributedCursor finds what
- * identifies a table's row: columns, from 1.
+ * Where a DistributedCursor finds what identifies a table's row: columns, from
+ * 1.
  */
-enum
+typedef struct CursorTable
 {
-	CURSOR_RELID,
-	CURSOR_CTID,
-	CURSOR_XMIN,
-	CURSOR_DIST,				/* distribution column; 0 if there is none */
-};
+	Oid			relid;
+	int			ctid;
+	int			xmin;
+	int			dist;			/* distribution column; 0 if there is none */
+} CursorTable;
 
 /*
- * Its CreateCustomScanState is set by the executor; custom_private has a list
- * for each table.
+ * Its CreateCustomScanState is set by the executor; custom_private has a node
+ * for each table (plan_struct_peek), a CursorTable.
  */
 extern CustomScanMethods dist_cursor_methods;
 

@@ -13,6 +13,7 @@
 
 #include "lib/plan_fields.h"
 #include "planner/dist_plan.h"
+#include "sharding/prune.h"
 
 CustomScanMethods dist_scan_methods = {
 	.CustomName = "DistributedScan",
@@ -73,11 +74,11 @@ tenant_value(const DistPlan *plan, const List *exprs, int *position)
 	*position = plan->dist_param;
 	if (*position < 0)
 	{
-		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+		const PrunePlanTerm *term = prune_plan_only_value(plan->prune);
 
-		if (list_length(triple) != 3 || lsecond_int(triple) || !OidIsValid((Oid) lthird_int(triple)))
+		if (term == NULL || !OidIsValid(term->type))
 			return NULL;
-		*position = linitial_int(triple);
+		*position = term->expr;
 	}
 	return strip_implicit_coercions(list_nth(exprs, *position));
 }

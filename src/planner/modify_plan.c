@@ -45,22 +45,20 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan_fields_unpack(modify_plan_fields, lengthof(modify_plan_fields), node->custom_private, plan, sizeof(ModifyPlan));
 }
 
+static const PlanField modify_action_fields[] = {
+	PLAN_FIELD(PLAN_LIST, ModifyAction, colnos),
+};
+
 List *
 modify_action_pack(const ModifyAction *action)
 {
-	return list_concat(list_make4_int(action->kind, action->command, action->qual,
-									  action->first_target),
-					   list_copy(action->colnos));
+	return plan_fields_pack(modify_action_fields, lengthof(modify_action_fields), action, sizeof(ModifyAction));
 }
 
 void
 modify_action_unpack(const List *packed, ModifyAction *action)
 {
-	action->kind = list_nth_int(packed, 0);
-	action->command = list_nth_int(packed, 1);
-	action->qual = list_nth_int(packed, 2);
-	action->first_target = list_nth_int(packed, 3);
-	action->colnos = list_copy_tail(packed, 4);
+	plan_fields_unpack(modify_action_fields, lengthof(modify_action_fields), packed, action, sizeof(ModifyAction));
 }
 
 bool

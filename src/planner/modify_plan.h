@@ -130,7 +130,7 @@ typedef struct ModifyPlan
 								 * tuple */
 	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not
 								 * inserted */
-	List	   *actions;		/* of IntList, see modify_action; of an INSERT
+	List	   *actions;		/* see modify_action_pack; of an INSERT
 								 * that resolves conflicts, DO UPDATE */
 	char	   *upsert_text;	/* if it resolves conflicts */
 	char	   *insert_text;

@@ -25,14 +25,13 @@
 #include "planner/task_query.h"
 #include "planner/write_query.h"
 #include "sharding/hash.h"
+#include "sharding/prune.h"
 
 /* The table and value that pin the statement to a shard group. */
 typedef struct Pin
 {
 	const DistTable *table;		/* of the first scan */
-	List	   *triple;			/* packed term, index into the scan's
-								 * expressions; NIL for DIST_SINGLE */
-	Expr	   *value;
+	PruneTerm	term;			/* value NULL for DIST_SINGLE */
 } Pin;
 
 static bool
@@ -56,22 +55,18 @@ scan_pin(CustomScan *scan, Pin *pin)
 
 	dist_plan_unpack(scan, &plan);
 	pin->table = metadata_require(plan.relid);
-	pin->triple = NIL;
-	pin->value = NULL;
+	pin->term = (PruneTerm) {NULL};
 	if (pin->table->kind == DIST_SINGLE)
 		return true;
 
-	foreach_ptr(List, triples, plan.prune)
+	foreach_ptr(List, terms, plan.prune)
 	{
-		Expr	   *value;
+		const PrunePlanTerm *term = prune_plan_value(terms);
+		Expr	   *value = term == NULL ? NULL : list_nth(scan->custom_exprs, term->expr);
 
-		if (list_length(triples) != 3 || list_nth_int(triples, 1))
+		if (value == NULL || exec_param_walker((Node *) value, NULL) || contain_var_clause((Node *) value))
 			continue;
-		value = list_nth(scan->custom_exprs, list_nth_int(triples, 0));
-		if (exec_param_walker((Node *) value, NULL) || contain_var_clause((Node *) value))
-			continue;
-		pin->triple = triples;
-		pin->value = value;
+		pin->term = (PruneTerm) {value, false, term->type};
 		return true;
 	}
 	return false;
@@ -83,17 +78,17 @@ same_shard(const Pin *a, const Pin *b)
 {
 	if (a->table->colocation_id != b->table->colocation_id)
 		return false;
-	if (a->value == NULL || b->value == NULL)
-		return a->value == b->value;
-	if (equal(a->value, b->value))
+	if (a->term.value == NULL || b->term.value == NULL)
+		return a->term.value == b->term.value;
+	if (equal(a->term.value, b->term.value))
 		return true;
-	if (!IsA(a->value, Const) || !IsA(b->value, Const) ||
-		((Const *) a->value)->constisnull || ((Const *) b->value)->constisnull ||
-		((Const *) a->value)->consttype != a->table->hash_opcintype ||
-		((Const *) b->value)->consttype != b->table->hash_opcintype)
+	if (!IsA(a->term.value, Const) || !IsA(b->term.value, Const) ||
+		((Const *) a->term.value)->constisnull || ((Const *) b->term.value)->constisnull ||
+		((Const *) a->term.value)->consttype != a->table->hash_opcintype ||
+		((Const *) b->term.value)->consttype != b->table->hash_opcintype)
 		return false;
-	return shard_index_of_value(a->table, ((Const *) a->value)->constvalue) ==
-		shard_index_of_value(b->table, ((Const *) b->value)->constvalue);
+	return shard_index_of_value(a->table, ((Const *) a->term.value)->constvalue) ==
+		shard_index_of_value(b->table, ((Const *) b->term.value)->constvalue);
 }
 
 /* The pin that all scans share. */
@@ -218,11 +213,10 @@ router_plan(Query *original, const PlanningContext *context, const char **reason
 	*reason = "it has too many parameters";
 	if (plan.nparams > TASK_MAX_PARAMS)
 		return NULL;
-	if (pin.value != NULL)
+	if (pin.term.value != NULL)
 	{
-		plan.prune = list_make1(list_make3_int(list_length(exprs), list_nth_int(pin.triple, 1),
-											   list_nth_int(pin.triple, 2)));
-		exprs = lappend(exprs, copyObject(pin.value));
+		pin.term.value = copyObject(pin.term.value);
+		plan.prune = prune_pack(list_make1(list_make1(&pin.term)), &exprs);
 	}
 	return make_dist_statement(original, &plan, exprs);
 }

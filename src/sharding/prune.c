@@ -250,18 +250,32 @@ prune_pack(List *disjunctions, List **expressions)
 
 	foreach(cell, disjunctions)
 	{
-		List	   *triples = NIL;
+		List	   *terms = NIL;
 
 		foreach_ptr(PruneTerm, term, (List *) lfirst(cell))
 		{
-			triples = lappend_int(triples, list_length(*expressions));
-			triples = lappend_int(triples, term->is_array);
-			triples = lappend_int(triples, (int) term->type);
+			PrunePlanTerm kept = {list_length(*expressions), term->is_array, term->type};
+
+			terms = lappend(terms, plan_struct_pack(&kept, sizeof(kept)));
 			*expressions = lappend(*expressions, term->value);
 		}
-		packed = lappend(packed, triples);
+		packed = lappend(packed, terms);
 	}
 	return packed;
+}
+
+const PrunePlanTerm *
+prune_plan_value(const List *terms)
+{
+	const PrunePlanTerm *term = list_length(terms) == 1 ? PRUNE_PLAN_TERM(linitial(terms)) : NULL;
+
+	return term != NULL && !term->is_array ? term : NULL;
+}
+
+const PrunePlanTerm *
+prune_plan_only_value(const List *packed)
+{
+	return list_length(packed) == 1 ? prune_plan_value(linitial(packed)) : NULL;
 }
 
 int
@@ -307,25 +321,24 @@ add_elements(Bitmapset *shards, const DistTable *table, Oid type, Datum array)
 
 /* The shards that one packed disjunction leaves. */
 static Bitmapset *
-evaluate_disjunction(const DistTable *table, List *triples, const ExprValues *exprs, ExprContext *econtext)
+evaluate_disjunction(const DistTable *table, List *terms, const ExprValues *exprs, ExprContext *econtext)
 {
 	Bitmapset  *shards = NULL;
 
-	for (int i = 0; i < list_length(triples); i += 3)
+	foreach_ptr(Node, node, terms)
 	{
-		bool		is_array = list_nth_int(triples, i + 1);
-		Oid			type = (Oid) list_nth_int(triples, i + 2);
+		const PrunePlanTerm *term = PRUNE_PLAN_TERM(node);
 		bool		isnull;
-		Datum		value = expr_value(exprs, list_nth_int(triples, i), econtext, &isnull);
+		Datum		value = expr_value(exprs, term->expr, econtext, &isnull);
 
-		if (!OidIsValid(type))
+		if (!OidIsValid(term->type))
 			shards = bms_add_member(shards, shard_index_of_null(table));
 		else if (isnull)
 			continue;
-		else if (is_array)
-			shards = add_elements(shards, table, type, value);
+		else if (term->is_array)
+			shards = add_elements(shards, table, term->type, value);
 		else
-			shards = bms_add_member(shards, prune_value_shard(table, type, value));
+			shards = bms_add_member(shards, prune_value_shard(table, term->type, value));
 	}
 	return shards;
 }

@@ -18,6 +18,7 @@
 
 #include "catalog/metadata.h"
 #include "lib/expr_values.h"
+#include "lib/plan_fields.h"
 
 /* "distribution column = value", or "= ANY (value)", or "IS NULL" */
 typedef struct PruneTerm
@@ -27,6 +28,17 @@ typedef struct PruneTerm
 	Oid			type;			/* type of the value, or of the elements;
 								 * InvalidOid: IS NULL */
 } PruneTerm;
+
+/* The same in a plan, as a node that PRUNE_PLAN_TERM reads. */
+typedef struct PrunePlanTerm
+{
+	int			expr;			/* the value's index into the plan's
+								 * expressions */
+	bool		is_array;
+	Oid			type;
+} PrunePlanTerm;
+
+#define PRUNE_PLAN_TERM(node) ((const PrunePlanTerm *) plan_struct_peek(node))
 
 /*
  * Disjunctions (List of List of PruneTerm) that the implicitly ANDed quals
@@ -49,10 +61,18 @@ extern bool prune_is_equality(const DistTable *table, Oid opno, Oid collation);
 extern PruneTerm *prune_single_value(List *disjunctions);
 
 /*
- * A disjunction as it is kept in a plan: triples of (index into expressions,
- * is_array, type).
+ * Disjunctions for a plan: List of List of PrunePlanTerm.  Appends the values
+ * to expressions.
  */
 extern List *prune_pack(List *disjunctions, List **expressions);
+
+/*
+ * The term of a plan's disjunction if it is one value without array, or NULL.
+ */
+extern const PrunePlanTerm *prune_plan_value(const List *terms);
+
+/* The same of a plan's only disjunction; NULL if it has none, or several. */
+extern const PrunePlanTerm *prune_plan_only_value(const List *packed);
 
 /*
  * The index of the shard of a value, of the table's type or another one in its
@@ -62,7 +82,7 @@ extern int	prune_value_shard(const DistTable *table, Oid type, Datum value);
 
 /*
  * Evaluates packed disjunctions: the indexes of the shards that remain.
- * exprs: what the triples refer to.
+ * exprs: the values that the terms refer to.
  */
 extern Bitmapset *prune_evaluate(const DistTable *table, List *packed, const ExprValues *exprs,
 								 ExprContext *econtext);

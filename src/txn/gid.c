@@ -33,7 +33,7 @@
 void
 gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionId parent)
 {
-	int			n = snprintf(gid, GID_SIZE, "citus_%d_%d_" UINT64_FORMAT "_%d",
+	int			n = snprintf(gid, GID_SIZE, GID_PREFIX "%d_%d_" UINT64_FORMAT "_%d",
 							 group, MyProcPid, number, connection);
 
 	if (FullTransactionIdIsValid(parent))
@@ -67,22 +67,19 @@ gid_mark_prepared(void)
 }
 
 bool
-gid_parse(const char *gid, int32 group, uint64 *number, FullTransactionId *parent)
+gid_parse(const char *gid, ParsedGid *parsed)
 {
-	int			gid_group;
-	int			pid;
 	int			connection;
 	int			end = 0;
-	unsigned long long n;
+	unsigned long long number;
 	unsigned long long xid = 0;
 
-	if (sscanf(gid, "citus_%d_%d_%llu_%d%n", &gid_group, &pid, &n, &connection, &end) != 4 ||
-		gid_group != group)
+	if (sscanf(gid, GID_PREFIX "%d_%d_%llu_%d%n", &parsed->groupid, &parsed->pid, &number, &connection, &end) != 4)
 		return false;
 	gid += end;
 	if (*gid != '\0' && (sscanf(gid, "_%llu%n", &xid, &end) != 1 || gid[end] != '\0'))
 		return false;
-	*number = n;
-	*parent = FullTransactionIdFromU64(xid);
+	parsed->number = number;
+	parsed->parent = FullTransactionIdFromU64(xid);
 	return true;
 }

@@ -189,9 +189,16 @@ extern void gid_mark_prepared(void);
 	"AND l.objid::pg_catalog.text OPERATOR(pg_catalog.=) x.transaction::pg_catalog.text " \
 	"AND l.objsubid OPERATOR(pg_catalog.=) " CppAsString2(NODE_PREPARED_SUBID) ")"
 
-/*
- * The transaction number, and the parent, in a gid that group began, or false.
- */
-extern bool gid_parse(const char *gid, int32 group, uint64 *number, FullTransactionId *parent);
+/* What a gid says (gid.c). */
+typedef struct ParsedGid
+{
+	int32		groupid;		/* the initiator's */
+	int32		pid;
+	uint64		number;
+	FullTransactionId parent;	/* or invalid */
+} ParsedGid;
+
+/* False if the name is not of our form. */
+extern bool gid_parse(const char *gid, ParsedGid *parsed);
 
 #endif							/* CITUS_TXN_PRIVATE_H */

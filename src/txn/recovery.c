@@ -161,10 +161,9 @@ list_prepared(RemoteConn *conn, int32 group, List **gids)
 	for (int i = 0; i < result->nrows; i++)
 	{
 		char	   *gid = remote_value(result, i, 0);
-		uint64		number;
-		FullTransactionId parent;
+		ParsedGid	parsed;
 
-		if (strlen(gid) < sizeof(GidEntry) && gid_parse(gid, group, &number, &parent))
+		if (strlen(gid) < sizeof(GidEntry) && gid_parse(gid, &parsed) && parsed.groupid == group)
 			*gids = lappend(*gids, gid);
 	}
 	return true;
@@ -195,11 +194,10 @@ undecided_gids(List *gids, int32 group)
 
 	foreach(lc, gids)
 	{
-		uint64		number;
-		FullTransactionId parent;
+		ParsedGid	parsed;
 
-		if (gid_parse(lfirst(lc), group, &number, &parent) &&
-			(hash_search(active, &number, HASH_FIND, NULL) != NULL || in_progress(parent)))
+		if (gid_parse(lfirst(lc), &parsed) && parsed.groupid == group &&
+			(hash_search(active, &parsed.number, HASH_FIND, NULL) != NULL || in_progress(parsed.parent)))
 			found = lappend(found, lfirst(lc));
 	}
 	return make_set(found);

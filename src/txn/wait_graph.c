@@ -233,15 +233,13 @@ add_edge(WaitGraph *graph, int from, int to)
 static int
 find_preparer(const WaitGraph *graph, const char *gid)
 {
-	int			groupid;
-	int			pid;
-	uint64		number;
+	ParsedGid	parsed;
 	int			proc;
 
-	if (!wait_gid_parse(gid, &groupid, &pid, &number))
+	if (!gid_parse(gid, &parsed))
 		return -1;
-	proc = find_proc(graph, groupid, pid);
-	return proc >= 0 && graph->procs[proc].committing == number ? proc : -1;
+	proc = find_proc(graph, parsed.groupid, parsed.pid);
+	return proc >= 0 && graph->procs[proc].committing == parsed.number ? proc : -1;
 }
 
 /* The edge of a wait for a lock. */

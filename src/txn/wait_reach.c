@@ -23,6 +23,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "txn/private.h"
 #include "txn/wait_reach.h"
 
 typedef struct ProcKey
@@ -49,17 +50,6 @@ typedef struct WaitReach
 	bool		all;			/* a node doesn't tell for whom its sessions
 								 * work */
 } WaitReach;
-
-bool
-wait_gid_parse(const char *gid, int *groupid, int *pid, uint64 *number)
-{
-	unsigned long long n;
-
-	if (sscanf(gid, "citus_%d_%d_%llu_", groupid, pid, &n) != 3)
-		return false;
-	*number = n;
-	return true;
-}
 
 static ReachedProc *
 find_reached(WaitReach *reach, int32 groupid, int32 pid)
@@ -120,9 +110,7 @@ static void
 follow_row(WaitReach *reach, const WaitRow *row)
 {
 	ReachedProc *proc = find_reached(reach, row->groupid, row->values[1]);
-	int			groupid;
-	int			pid;
-	uint64		number;
+	ParsedGid	parsed;
 
 	if (proc == NULL)
 		return;
@@ -130,8 +118,8 @@ follow_row(WaitReach *reach, const WaitRow *row)
 		follow_process(reach, proc, row);
 	else if (row->values[0] == 'l')
 		(void) add_reached(reach, row->groupid, row->values[4]);
-	else if (row->values[0] == 'x' && wait_gid_parse(row->gid, &groupid, &pid, &number))
-		(void) add_reached(reach, groupid, pid);
+	else if (row->values[0] == 'x' && gid_parse(row->gid, &parsed))
+		(void) add_reached(reach, parsed.groupid, parsed.pid);
 	else if (row->values[0] == 'c')
 		follow_connection(reach, proc, row);
 }

@@ -32,12 +32,6 @@ typedef struct WaitRow
 } WaitRow;
 
 /*
- * The process that a prepared transaction's name (WaitRow.gid) gives, and the
- * number of its commit; false if it is not one of ours.
- */
-extern bool wait_gid_parse(const char *gid, int *groupid, int *pid, uint64 *number);
-
-/*
  * The groups of the nodes with the processes that those of this node which
  * wait for locks wait for, as far as the rows tell, in CurrentMemoryContext.
  * asked: the groups whose rows are there.

@@ -44,6 +44,7 @@
 #include "planner/dist_plan.h"
 #include "remote/own_address.h"
 #include "remote/wire_type.h"
+#include "sharding/prune.h"
 
 /* The result for a query that has no route, but may run on every node. */
 #define ANYWHERE "1 0 0 0"
@@ -189,11 +190,11 @@ deciding_param(const CustomScan *scan, const DistPlan *plan, bool literal, Oid *
 
 	if (position < 0)
 	{
-		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+		const PrunePlanTerm *term = prune_plan_only_value(plan->prune);
 
-		if (list_length(triple) != 3 || lsecond_int(triple))
+		if (term == NULL)
 			return 0;
-		position = linitial_int(triple);
+		position = term->expr;
 	}
 	param = (Param *) strip_implicit_coercions(list_nth(scan->custom_exprs, position));
 	if (literal)
