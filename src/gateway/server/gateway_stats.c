@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -151,20 +152,28 @@ citus_internal_gateway_processes(PG_FUNCTION_ARGS)
 	for (int i = 0; gateway_area != NULL && i < gateway_processes; i++)
 	{
 		GatewayStats stats = gateway_area->processes[i];
-		Datum		values[] = {
-			Int32GetDatum((int32) stats.pid), BoolGetDatum(gateway_area->paused),
-			Int64GetDatum(stats.clients), Int64GetDatum(stats.waiting), Int64GetDatum(stats.active),
-			Int64GetDatum(stats.pools), Int64GetDatum(stats.sessions), Int64GetDatum(stats.node_sessions),
-			Int64GetDatum(stats.logins), Int64GetDatum(stats.transactions), Int64GetDatum(stats.routed),
-			Int64GetDatum(stats.pipelined), Int64GetDatum(stats.resent),
-			Int64GetDatum(stats.node_blocks), Int64GetDatum(stats.moved_blocks),
-			Int64GetDatum(all_unrouted(&stats)), Int64GetDatum(stats.restores),
-			Int64GetDatum(stats.received), Int64GetDatum(stats.sent),
-			Float8GetDatum(wait_of_share(&stats, 0.5)), Float8GetDatum(wait_of_share(&stats, 0.99)),
-			Float8GetDatum(stats.max_wait / 1000.0),
+		struct
+		{
+			const char *column;
+			Datum		value;
+		}			columns[] = {
+			{"pid", Int32GetDatum((int32) stats.pid)}, {"paused", BoolGetDatum(gateway_area->paused)},
+			{"clients", Int64GetDatum(stats.clients)}, {"waiting", Int64GetDatum(stats.waiting)},
+			{"active", Int64GetDatum(stats.active)}, {"pools", Int64GetDatum(stats.pools)},
+			{"sessions", Int64GetDatum(stats.sessions)}, {"node_sessions", Int64GetDatum(stats.node_sessions)},
+			{"logins", Int64GetDatum(stats.logins)}, {"transactions", Int64GetDatum(stats.transactions)},
+			{"routed", Int64GetDatum(stats.routed)}, {"pipelined", Int64GetDatum(stats.pipelined)},
+			{"resent", Int64GetDatum(stats.resent)}, {"node_blocks", Int64GetDatum(stats.node_blocks)},
+			{"moved_blocks", Int64GetDatum(stats.moved_blocks)}, {"unrouted", Int64GetDatum(all_unrouted(&stats))},
+			{"restores", Int64GetDatum(stats.restores)}, {"received", Int64GetDatum(stats.received)},
+			{"sent", Int64GetDatum(stats.sent)}, {"median_wait_ms", Float8GetDatum(wait_of_share(&stats, 0.5))},
+			{"p99_wait_ms", Float8GetDatum(wait_of_share(&stats, 0.99))}, {"max_wait_ms", Float8GetDatum(stats.max_wait / 1000.0)},
 		};
-		bool		nulls[lengthof(values)] = {false};
+		Datum		values[lengthof(columns)];
+		bool		nulls[lengthof(columns)] = {false};
 
+		for (int column = 0; column < lengthof(columns); column++)
+			values[SPI_fnumber(rsinfo->setDesc, columns[column].column) - 1] = columns[column].value;
 		if (stats.pid != 0)
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
