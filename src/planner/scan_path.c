@@ -169,6 +169,24 @@ tuple_cost(RelOptInfo *rel, const DistTable *table, List *remote)
 }
 
 /*
+ * The path, in a form that joins by partitions don't take for the partitions
+ * of another table, if arguments of TABLESAMPLE use that table: they stay in
+ * the table's entry, with columns of the whole other table.
+ */
+static Path *
+for_one_join(PlannerInfo *root, Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	ProjectionPath *wrapped;
+
+	if (planner_rt_fetch(rel->relid, root)->tablesample == NULL || bms_is_empty(rel->lateral_relids))
+		return path;
+	wrapped = create_projection_path(root, rel, path, path->pathtarget);
+	wrapped->path.param_info = path->param_info;
+	return (Path *) wrapped;
+}
+
+/*
  * Adds a scan that needs the values of the given relations (none: an ordinary
  * one).
  */
@@ -205,7 +223,7 @@ add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids 
 	if (rel->relid == root->parse->resultRelation)
 		path->path.total_cost += fetched * dist_lock_cost;
 	path->methods = &scan_path_methods;
-	add_path(rel, (Path *) path);
+	add_path(rel, for_one_join(root, (Path *) path));
 }
 
 /* Whether the clauses pin the table to one shard. */

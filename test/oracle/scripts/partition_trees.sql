@@ -41,6 +41,8 @@ SELECT t1.a, t2.b FROM ta t1 LEFT JOIN tb t2 ON t1.a = t2.b AND t1.c = t2.c WHER
 SELECT t1.a, t2.b FROM ta t1 FULL JOIN tb t2 ON t1.a = t2.b AND t1.b = t2.a WHERE t1.a IS NULL OR t2.b > 9;
 SELECT count(*) FROM ta t1 JOIN ta t2 USING (a) JOIN ta t3 USING (a) WHERE t1.b = t2.b;
 SELECT count(*), sum(t2.c) FROM ta t1 LEFT JOIN ta t2 ON t1.a = t2.a AND t2.b = 3;
+SELECT count(*), sum(s.c) FROM ta t1 JOIN LATERAL (SELECT * FROM ta t2 TABLESAMPLE bernoulli (100 - t1.a * 0) REPEATABLE (t1.b)) s ON t1.a = s.a;
+SELECT t1.a, s.a FROM ta t1 LEFT JOIN LATERAL (SELECT * FROM tb t2 TABLESAMPLE system (CASE WHEN t1.b = 1 THEN 100 ELSE 0 END)) s ON t1.a = s.b;
 SELECT * FROM ta t1 WHERE EXISTS (SELECT FROM tb t2 WHERE t1.a = t2.b AND t2.a = 1) AND t1.b < 2;
 SELECT * FROM ta t1 WHERE t1.a IN (SELECT t2.b FROM tb t2 WHERE t2.a = 1) AND t1.b < 2;
 SELECT * FROM ta t1 WHERE NOT EXISTS (SELECT FROM tb t2 WHERE t1.a = t2.b AND t2.c = t1.c + 1);
