@@ -14,9 +14,10 @@ from pathlib import Path
 from pomelo_cluster.host import bin_dir, clean_env, give, make_dir, pg_config, state_dir
 
 from .answers import difference, run_psql, unshown
+from .contrib import contrib_scripts, module_of, read_script
 from .distribute import local_tables, referenced_tables, set_up
 from .script import split
-from .source import build_library
+from .source import build_library, source_of
 
 __all__ = ["Runner"]
 
@@ -42,6 +43,9 @@ class Runner:
         make_dir(self.folder)
         for part in ("sql", "expected", "data"):
             shutil.copytree(source / part, self.folder / part)
+        for script in contrib_scripts(source_of(source)):
+            module = module_of(script)
+            shutil.copytree(source_of(source) / module, self.folder / module)
         (self.folder / "results").mkdir()
         build_library(source, self.folder)
         for path in (self.folder, *self.folder.rglob("*")):
@@ -51,7 +55,7 @@ class Runner:
 
     def run(self, test):
         """Run a script on the cluster once, and on the plain server as often as refusals are found."""
-        statements = split((self.folder / "sql" / f"{test}.sql").read_text(encoding="utf-8", errors="surrogateescape"))
+        statements = split(read_script(self.folder, test))
         local = {"regression.local": ",".join(local_tables(statements)),
                  "regression.referenced": ",".join(referenced_tables(statements))}
         cluster = self._psql(self.initiator, statements, {}, local)

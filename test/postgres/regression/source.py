@@ -11,7 +11,9 @@ from pomelo_check.debian_source import fetch_source
 from pomelo_cluster import ClusterError
 from pomelo_cluster.host import give, pg_config, state_dir
 
-__all__ = ["SourceMissing", "config", "full_version", "regression_folder", "isolation_folder", "schedule", "with_needed", "build_library"]
+from .contrib import CONTRIB, MODULES, contrib_scripts
+
+__all__ = ["SourceMissing", "config", "full_version", "regression_folder", "isolation_folder", "schedule", "source_of", "with_needed", "build_library"]
 
 # About the server's own insides, or of a server without tables: nothing is distributed there.
 LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjoins database init_privs infinite_recurse
@@ -19,9 +21,10 @@ LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjo
 # They make the tables and indexes that all others use.
 FIRST = ["test_setup", "create_index"]
 # What contrib/spi has for the scripts.
-CONTRIB = ["refint.so", "autoinc.so"]
+LIBRARIES = ["refint.so", "autoinc.so"]
 REGRESS = "src/test/regress"
 ISOLATION = "src/test/isolation"
+PARTS = [ISOLATION, REGRESS, *(f"{CONTRIB}/{module}" for module in MODULES)]
 
 
 class SourceMissing(ClusterError):
@@ -57,7 +60,7 @@ def regression_folder(given, wanted, update):
 def fetched(place, own, wanted):
     """The folder of Debian's source package of the server's major version, fetched once into a place."""
     version = place / (wanted or own)
-    if (version / REGRESS).exists() and (version / ISOLATION).exists():
+    if all((version / part).exists() for part in PARTS):
         return version / REGRESS
     try:
         return unpack(place, *fetch_source(place, f"postgresql-{own.partition('.')[0]}", wanted))
@@ -74,14 +77,19 @@ def unpack(place, archive, version):
     with tarfile.open(archive) as tar:
         for member in tar:
             inner = member.name.partition("/")[2]
-            if member.isfile() and inner.startswith((f"{REGRESS}/", f"{ISOLATION}/")):
+            if member.isfile() and inner.startswith(tuple(f"{part}/" for part in PARTS)):
                 path = target / "new" / inner
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(tar.extractfile(member).read())
-    (target / REGRESS).parent.mkdir(parents=True)
-    for folder in (ISOLATION, REGRESS):
-        (target / "new" / folder).rename(target / folder)
+    for part in PARTS:
+        (target / part).parent.mkdir(parents=True, exist_ok=True)
+        (target / "new" / part).rename(target / part)
     return target / REGRESS
+
+
+def source_of(regress):
+    """The source tree whose scripts are in a folder."""
+    return regress.parent.parent.parent
 
 
 def isolation_folder(regress):
@@ -93,10 +101,10 @@ def isolation_folder(regress):
 
 
 def schedule(folder):
-    """Names of the tests, in PostgreSQL's order."""
+    """Names of the tests, in PostgreSQL's order, and those of contrib modules."""
     lines = (folder / "parallel_schedule").read_text().splitlines()
     names = [name for line in lines if line.startswith("test:") for name in line.split()[1:]]
-    return [name for name in names if name not in LEFT_OUT]
+    return [name for name in names if name not in LEFT_OUT] + contrib_scripts(source_of(folder))
 
 
 def with_needed(folder, chosen):
@@ -117,7 +125,7 @@ def build_library(folder, target):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ClusterError(f"{' '.join(command)} failed:\n{done.stderr}")
-    for name in CONTRIB:
+    for name in LIBRARIES:
         installed = Path(config("--pkglibdir")) / name
         if not installed.exists():
             raise ClusterError(f"{installed} is missing: install PostgreSQL's contrib modules")
