@@ -65,6 +65,16 @@ CREATE FUNCTION citus_internal.global_index_write()
 COMMENT ON FUNCTION citus_internal.global_index_write() IS
 	'keeps the entries of a global index: its triggers call it';
 
+CREATE FUNCTION citus_internal.global_key_attach(relation regclass, name text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_global_key_attach';
+COMMENT ON FUNCTION citus_internal.global_key_attach(regclass, text) IS
+	'has this node enforce a foreign key of a distributed table between rows of different nodes';
+
+CREATE FUNCTION citus_internal.global_key()
+	RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_global_key';
+COMMENT ON FUNCTION citus_internal.global_key() IS
+	'enforces a foreign key between rows of different nodes: its triggers call it';
+
 CREATE FUNCTION pg_catalog.citus_check_global_index(index regclass, repair boolean DEFAULT false)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_global_index';
 COMMENT ON FUNCTION pg_catalog.citus_check_global_index(regclass, boolean) IS

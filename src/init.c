@@ -38,6 +38,7 @@
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
 #include "executor/reference_lock_rows.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "global_index/lookup.h"
 #include "gateway/server/gateway.h"
@@ -159,6 +160,7 @@ _PG_init(void)
 	explain_init();
 	copy_init();
 	global_index_init();
+	global_key_init();
 	global_lookup_init();
 	convert_init();
 	distribute_schema_init();

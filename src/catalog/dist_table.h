@@ -23,6 +23,9 @@
 /* How the names of the triggers begin that maintain global indexes. */
 #define GLOBAL_INDEX_TRIGGER "global_index_"
 
+/* The same for foreign keys between rows of different nodes. */
+#define GLOBAL_KEY_TRIGGER "global_key_"
+
 typedef enum DistTableKind
 {
 	DIST_HASH,					/* hash-distributed on one column */
@@ -94,8 +97,9 @@ typedef struct DistTable
 								 * triggers of users */
 	int			row_triggers;	/* of these, those with row triggers or
 								 * transition tables */
-	Bitmapset  *global_columns; /* those whose change changes a global index;
-								 * NULL if it has none */
+	Bitmapset  *global_columns; /* those whose change concerns a global index
+								 * or a global foreign key; NULL if it has
+								 * none */
 	const char *damage;			/* what is wrong with its metadata; NULL if
 								 * nothing */
 } DistTable;
@@ -111,6 +115,13 @@ static inline bool
 trigger_is_of_global_index(bool internal, const char *name)
 {
 	return internal && strncmp(name, GLOBAL_INDEX_TRIGGER, strlen(GLOBAL_INDEX_TRIGGER)) == 0;
+}
+
+/* The same for foreign keys between rows of different nodes. */
+static inline bool
+trigger_is_of_global_key(bool internal, const char *name)
+{
+	return internal && strncmp(name, GLOBAL_KEY_TRIGGER, strlen(GLOBAL_KEY_TRIGGER)) == 0;
 }
 
 #endif							/* CITUS_CATALOG_DIST_TABLE_H */

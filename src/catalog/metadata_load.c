@@ -19,6 +19,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_trigger.h"
@@ -421,6 +422,38 @@ load_global_index(DistTable *table, Oid index)
 	table->row_triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
 }
 
+/*
+ * The same for a foreign key between rows of different nodes, of which the
+ * table is one side, or both.
+ */
+static void
+load_global_key(DistTable *table, Form_pg_trigger trigger)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(trigger->tgconstraint));
+	Form_pg_constraint form;
+	AttrNumber	columns[INDEX_MAX_KEYS];
+	AttrNumber	referenced[INDEX_MAX_KEYS];
+	int			count;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	DeconstructFkConstraintRow(tuple, &count, columns, referenced, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		if (form->conrelid == table->relid)
+			table->global_columns = bms_add_member(table->global_columns, columns[i]);
+		if (form->confrelid == table->relid)
+			table->global_columns = bms_add_member(table->global_columns, referenced[i]);
+	}
+	if (form->conrelid == table->relid)
+		table->triggers |= COMMAND_BIT(CMD_INSERT);
+	if (form->confrelid == table->relid)
+		table->triggers |= COMMAND_BIT(CMD_DELETE);
+	table->row_triggers |= table->triggers | COMMAND_BIT(CMD_UPDATE);
+	ReleaseSysCache(tuple);
+}
+
 /* Commands on rows of a table whose partitions have global indexes. */
 static void
 load_partitioned_indexes(DistTable *table)
@@ -460,6 +493,8 @@ load_triggers(DistTable *table)
 			continue;
 		if (trigger_is_of_global_index(form->tgisinternal, NameStr(form->tgname)))
 			load_global_index(table, form->tgconstrindid);
+		if (trigger_is_of_global_key(form->tgisinternal, NameStr(form->tgname)))
+			load_global_key(table, form);
 		if (form->tgisinternal)
 			continue;
 		commands |= TRIGGER_FOR_INSERT(form->tgtype) ? COMMAND_BIT(CMD_INSERT) : 0;

@@ -28,6 +28,7 @@
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
@@ -192,6 +193,8 @@ table_sync_rest(const ClusterNode *node, List *tables)
 		commands = list_concat(commands, table_metadata_commands(table->relid));
 	foreach_ptr(SyncedTable, table, tables)
 		commands = list_concat(commands, global_index_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, global_key_commands(table->relid));
 	foreach_ptr(SyncedTable, table, tables)
 	{
 		Oid			relid = table->relid;

@@ -51,6 +51,7 @@
 #include "conversion/undistribute.h"
 #include "copy/row_router.h"
 #include "copy/view_rows.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
@@ -391,7 +392,7 @@ create_keys_everywhere(List *relids)
 	List	   *commands = NIL;
 
 	foreach_oid(relid, relids)
-		if (table_foreign_key_commands(relid) != NIL)
+		if (shard_foreign_key_commands(relid) != NIL)
 			commands = lappend(commands, table_call(NODE_create_local_shard_keys, relid));
 	if (commands == NIL)
 		return;
@@ -569,7 +570,10 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *colocate_
 	create_keys_everywhere(relids);
 	create_rest_everywhere(relids);
 	foreach_oid(relid, relids)
+	{
 		global_indexes_create(relid);
+		global_keys_create(relid);
+	}
 }
 
 void

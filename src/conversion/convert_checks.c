@@ -44,10 +44,12 @@
 #include "utils/typcache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "compat/table_am.h"
 #include "conversion/convert_checks.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/index_columns.h"
 #include "table/table_definition.h"
@@ -159,6 +161,7 @@ foreign_key_actions(Oid relid, Bitmapset **updated)
 	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		bool		global = foreign_key_is_global(tuple);
 		bool		updates = con->confupdtype == FKCONSTR_ACTION_CASCADE ||
 			con->confupdtype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT;
 		AttrNumber	columns[INDEX_MAX_KEYS];
@@ -167,6 +170,9 @@ foreign_key_actions(Oid relid, Bitmapset **updated)
 		int			ncolumns;
 		int			nset;
 
+		if (global)
+			continue;			/* its actions are statements of the
+								 * initiator */
 		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
 			commands |= COMMAND_BIT(CMD_DELETE);
 		if (!updates && con->confdeltype != FKCONSTR_ACTION_SETNULL && con->confdeltype != FKCONSTR_ACTION_SETDEFAULT)
@@ -418,7 +424,8 @@ check_unique_indexes(Relation rel, AttrNumber dist_attno)
 			!index_has_column(index, dist_attno))
 		{
 			global_index_check(rel, index, dist_attno);
-			check_global_index_keys(rel, index, dist_attno);
+			if (metadata_lookup(RelationGetRelid(rel)) != NULL)
+				check_global_index_keys(rel, index, dist_attno);
 		}
 		index_close(index, AccessShareLock);
 	}
@@ -519,7 +526,7 @@ check_foreign_key(HeapTuple tuple)
 	const DistTable *from = metadata_lookup(con->conrelid);
 	const DistTable *to = metadata_lookup(con->confrelid);
 
-	if (from == NULL && to == NULL)
+	if ((from == NULL && to == NULL) || (foreign_key_is_global(tuple) && global_key_check(tuple)))
 		return;
 	if (to == NULL)
 		foreign_key_error(con, psprintf("Table \"%s\" is a local table.", get_rel_name(con->confrelid)),
@@ -698,6 +705,49 @@ check_added_foreign_keys(Oid relid, List *known)
 		check_keys_from(relid, known);
 }
 
+static void
+check_unique_indexes_of(Oid relid, AttrNumber dist_attno)
+{
+	Relation	rel = table_open(relid, NoLock);
+
+	check_unique_indexes(rel, dist_attno);
+	table_close(rel, NoLock);
+}
+
+/*
+ * Errors if another foreign key deletes, or changes, rows of a global one by
+ * itself, which fires no trigger.
+ */
+static void
+check_global_keys(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+	Bitmapset  *updated = NULL;
+	int			actions = foreign_key_actions(relid, &updated);
+
+	if (actions == 0 || table == NULL)
+		return;
+	check_unique_indexes_of(relid, table->dist_attno);
+	foreach_ptr(HeapTupleData, tuple, list_concat(foreign_keys_from(relid), foreign_keys_to(relid)))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		AttrNumber	conkey[INDEX_MAX_KEYS];
+		AttrNumber	confkey[INDEX_MAX_KEYS];
+		int			count = foreign_key_columns(tuple, conkey, confkey);
+		bool		changes = con->confrelid == relid && (actions & COMMAND_BIT(CMD_DELETE));
+
+		if (!foreign_key_is_global(tuple))
+			continue;
+		for (int i = 0; i < count; i++)
+			changes |= (con->conrelid == relid && bms_is_member(conkey[i], updated)) ||
+				(con->confrelid == relid && bms_is_member(confkey[i], updated));
+		if (changes)
+			foreign_key_error(con, psprintf("It is between rows of different nodes, and doesn't follow rows of \"%s\" that another foreign key's action changes by itself.",
+											get_rel_name(relid)),
+							  "Have the other foreign key take no action.");
+	}
+}
+
 /*
  * Keys to the table of one that may be distributed later are left out: a table
  * that others reference is distributed before them.
@@ -708,6 +758,10 @@ check_foreign_keys(Oid relid)
 	ListCell   *cell;
 
 	check_keys_from(relid, NIL);
+	check_global_keys(relid);
+	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
+		if (foreign_key_is_global(tuple))
+			check_global_keys(((Form_pg_constraint) GETSTRUCT(tuple))->confrelid);
 	foreach(cell, foreign_keys_to(relid))
 	{
 		if (!may_be_distributed(((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->conrelid))

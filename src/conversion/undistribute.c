@@ -43,6 +43,7 @@
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/run_as.h"
 #include "objects/dependents.h"
@@ -273,6 +274,7 @@ forget_tables(List *relids)
 	{
 		sequences_reopen(relid);
 		entries = list_concat(entries, global_indexes_detach(relid));
+		global_keys_detach(relid);
 	}
 	if (node_active_primaries_remote() != NIL)
 	{

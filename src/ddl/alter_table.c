@@ -46,6 +46,7 @@
 #include "utils/rel.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "compat/constraint.h"
 #include "compat/identity_sequence.h"
 #include "conversion/convert_checks.h"
@@ -55,6 +56,7 @@
 #include "ddl/missing_value.h"
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "objects/sequence_values.h"
 #include "remote/node_call.h"
@@ -158,6 +160,8 @@ typedef struct AlterTableCall
 	List	   *constraints_before; /* their names (char *) */
 	List	   *unchecked;		/* names (char *) of those that VALIDATE
 								 * CONSTRAINT checks */
+	List	   *global_keys;	/* the same of foreign keys that shards don't
+								 * have, before it */
 } AlterTableCall;
 
 /*
@@ -430,6 +434,19 @@ constraint_of_index(const AlterTableCmd *cmd)
 	return constraint->conname != NULL ? constraint->conname : constraint->indexname;
 }
 
+/* Whether a subcommand is about a foreign key that shards don't have. */
+static bool
+is_about_global_key(const AlterTableCall *alter, const AlterTableCmd *cmd)
+{
+	ListCell   *cell;
+
+	if (cmd->subtype == AT_DropConstraint || cmd->subtype == AT_ValidateConstraint)
+		foreach(cell, alter->global_keys)
+			if (strcmp(lfirst(cell), cmd->name) == 0)
+				return true;
+	return false;
+}
+
 /*
  * The statements for the shards: first the subcommands that apply to shards,
  * then the removal of new columns' defaults.
@@ -447,7 +464,8 @@ shard_statements(const AlterTableCall *alter)
 	{
 		AlterTableCmd *cmd = copyObject(lfirst_node(AlterTableCmd, cell));
 
-		if (not_null_column(cmd) != NULL && is_filled_later(alter, not_null_column(cmd)))
+		if ((not_null_column(cmd) != NULL && is_filled_later(alter, not_null_column(cmd))) ||
+			is_about_global_key(alter, cmd))
 			continue;
 		switch (subcommand_scope(alter, cmd))
 		{
@@ -484,7 +502,7 @@ late_shard_statement(const AlterTableCall *alter)
 
 	late->cmds = NIL;
 	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
-		if (subcommand_scope(alter, cmd) == SCOPE_LATE)
+		if (subcommand_scope(alter, cmd) == SCOPE_LATE && !is_about_global_key(alter, cmd))
 			late->cmds = lappend(late->cmds, copyObject(cmd));
 	return late->cmds == NIL ? NULL : (Node *) late;
 }
@@ -567,6 +585,34 @@ unchecked_constraints(const AlterTableCall *alter)
 		constraint = get_relation_constraint_oid(alter->table->relid, cmd->name, true);
 		if (alter->call->relayed || (OidIsValid(constraint) && !constraint_is_valid(constraint)))
 			result = lappend(result, pstrdup(cmd->name));
+	}
+	return result;
+}
+
+/*
+ * The names (char *) of foreign keys that shards don't have.  Errors if the
+ * statement changes when one of them is checked.
+ */
+static List *
+global_key_names(const AlterTableCall *alter)
+{
+	List	   *names;
+	List	   *constraints = constraints_of_table(alter->table->relid, &names);
+	List	   *result = NIL;
+	ListCell   *cell;
+	ListCell   *name;
+
+	forboth(cell, constraints, name, names)
+	{
+		if (!constraint_is_global(lfirst_oid(cell)))
+			continue;
+		result = lappend(result, lfirst(name));
+		foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+			if (cmd->subtype == AT_AlterConstraint && strcmp(*altered_constraint_name(cmd), lfirst(name)) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot alter foreign key \"%s\" between rows of different nodes", (char *) lfirst(name)),
+						 errhint("Drop the constraint, and add it again.")));
 	}
 	return result;
 }
@@ -909,6 +955,7 @@ alter_table_utility(UtilityCall *call)
 		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.unchecked = unchecked_constraints(&alter);
+	alter.global_keys = global_key_names(&alter);
 
 	run_commands_set_rebuilds_keys(rebuilds_keys_of_shards(&alter));
 	utility_run(call);
@@ -926,6 +973,10 @@ alter_table_utility(UtilityCall *call)
 	spread_missing_values(&alter);
 	fill_columns(&alter);
 	if (!call->relayed)
+	{
 		global_indexes_create(alter.table->relid);
+		global_keys_create(alter.table->relid);
+		global_keys_validate(alter.table->relid, alter.unchecked);
+	}
 	return true;
 }

@@ -26,6 +26,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
 #include "remote/shard_names.h"
@@ -35,8 +36,9 @@
 
 /*
  * The tables, as List of Oid, that have a constraint of that name in a schema.
- * Those of constraint triggers are not among them: these exist on this node
- * only.  *found: whether there is any.
+ * Those of constraint triggers and global foreign keys are not among them:
+ * this node alone enforces these for its transactions.  *found: whether there
+ * is any.
  */
 static List *
 tables_with_constraint(Oid namespace, const char *name, bool *found)
@@ -52,7 +54,7 @@ tables_with_constraint(Oid namespace, const char *name, bool *found)
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		*found = true;
-		if (form->contype != CONSTRAINT_TRIGGER)
+		if (form->contype != CONSTRAINT_TRIGGER && !foreign_key_is_global(row->tuple))
 			relids = lappend_oid(relids, form->conrelid);
 	}
 	return relids;

@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "compat/acl.h"
@@ -63,6 +64,8 @@ add_shard_constraint(const DistTable *table, Oid constraint, bool inherited)
 	const char *definition = constraint_definition(constraint);
 	AlterTableStmt *stmt = castNode(AlterTableStmt, parse_utility(definition));
 
+	if (constraint_is_global(constraint))
+		return;
 	stmt->relation->inh = inherited;
 	run_on_local_shards(table, (Node *) stmt, definition);
 }

@@ -14,8 +14,10 @@
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/global_key.h"
 #include "conversion/convert_checks.h"
 #include "conversion/distribute_schema.h"
 #include "conversion/undistribute.h"
@@ -59,7 +61,9 @@ rename_utility(UtilityCall *call)
 							  index ? AccessShareLock : AccessExclusiveLock);
 	if (table == NULL)
 		return false;
-	if (stmt->renameType != OBJECT_POLICY && stmt->renameType != OBJECT_TRIGGER)
+	if (stmt->renameType != OBJECT_POLICY && stmt->renameType != OBJECT_TRIGGER &&
+		!(stmt->renameType == OBJECT_TABCONSTRAINT &&
+		  constraint_is_global(get_relation_constraint_oid(table->relid, stmt->subname, true))))
 		for_shards = resolve_for_local_shards(table, (Node *) stmt);
 	utility_run(call);
 	utility_relay(call);

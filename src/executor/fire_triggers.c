@@ -87,7 +87,10 @@ struct TriggerRun
 	TupleTableSlot *stored;		/* as it is stored, for AFTER ROW triggers */
 	TransitionCaptureState *capture;
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
-	TriggerDesc *indexes;		/* those of global indexes; NULL: none */
+	TriggerDesc *indexes;		/* those of global indexes and foreign keys;
+								 * NULL: none */
+	List	   *noted;			/* of these, those that have noted keys that
+								 * others are to check */
 	bool		has_entries;	/* for inserted rows, they need not be
 								 * called */
 	ChangedRows inserted;		/* for these */
@@ -108,15 +111,15 @@ static TriggerRun *called_run = NULL;
 typedef enum TriggerOwner
 {
 	TRIGGERS_OF_USERS,
-	TRIGGERS_OF_INDEXES,		/* global ones */
+	TRIGGERS_OF_INDEXES,		/* global ones, and global foreign keys */
 	TRIGGERS_OF_SERVER
 } TriggerOwner;
 
 static TriggerOwner
 owner_of_trigger(const Trigger *trigger)
 {
-	return trigger_is_of_global_index(trigger->tgisinternal, trigger->tgname) ? TRIGGERS_OF_INDEXES :
-		trigger->tgisinternal ? TRIGGERS_OF_SERVER : TRIGGERS_OF_USERS;
+	return trigger_is_of_global_index(trigger->tgisinternal, trigger->tgname) ||
+		trigger_is_of_global_key(trigger->tgisinternal, trigger->tgname) ? TRIGGERS_OF_INDEXES : trigger->tgisinternal ? TRIGGERS_OF_SERVER : TRIGGERS_OF_USERS;
 }
 
 /* Removes other triggers. */
@@ -149,6 +152,34 @@ note_transition_tables(TriggerDesc *triggers)
 		triggers->trig_update_old_table |= TRIGGER_FOR_UPDATE(trigger->tgtype) && old;
 		triggers->trig_update_new_table |= TRIGGER_FOR_UPDATE(trigger->tgtype) && new;
 		triggers->trig_delete_old_table |= TRIGGER_FOR_DELETE(trigger->tgtype) && old;
+	}
+}
+
+/*
+ * Adds the triggers that check what others have noted, for the server to find
+ * them when it fires, but not when rows change; and notes whether there are
+ * triggers for rows that change.
+ */
+static void
+add_checks(TriggerDesc *triggers, const TriggerDesc *indexes)
+{
+	triggers->trig_insert_after_row = triggers->trig_update_after_row = triggers->trig_delete_after_row = false;
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		int16		type = triggers->triggers[i].tgtype;
+
+		if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_AFTER(type))
+			continue;
+		triggers->trig_insert_after_row |= TRIGGER_FOR_INSERT(type) != 0;
+		triggers->trig_update_after_row |= TRIGGER_FOR_UPDATE(type) != 0;
+		triggers->trig_delete_after_row |= TRIGGER_FOR_DELETE(type) != 0;
+	}
+	for (int i = 0; i < indexes->numtriggers; i++)
+	{
+		if (!TRIGGER_FOR_ROW(indexes->triggers[i].tgtype))
+			continue;
+		triggers->triggers[triggers->numtriggers] = indexes->triggers[i];
+		triggers->triggers[triggers->numtriggers++].tgtype = 0;
 	}
 }
 
@@ -206,7 +237,10 @@ init_info(TriggerRun *run, ResultRelInfo *root, int instrument)
 	if (run->indexes == NULL || run->indexes->numtriggers == 0)
 		run->indexes = NULL;
 	else
+	{
 		note_transition_tables(run->info->ri_TrigDesc);
+		add_checks(run->info->ri_TrigDesc, run->indexes);
+	}
 	run->stores_rows = has_deferrable(run->info->ri_TrigDesc);
 	if (run->stores_rows)
 		return;
@@ -339,7 +373,10 @@ triggers_before_statement(TriggerRun *run)
 		ExecBSDeleteTriggers(run->estate, run->info);
 }
 
-/* Calls the triggers of global indexes for a command, and forgets its rows. */
+/*
+ * Calls the triggers of global indexes and foreign keys for a command, and
+ * forgets its rows.
+ */
 static void
 call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int16 type)
 {
@@ -355,11 +392,13 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 		LOCAL_FCINFO(call, 0);
 
 		if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER, type) ||
-			trigger->tgenabled == TRIGGER_DISABLED)
+			trigger->tgenabled == TRIGGER_DISABLED ||
+			(run->has_entries && rows == &run->inserted && !trigger_is_of_global_key(true, trigger->tgname)))
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
 		InitFunctionCallInfoData(*call, &function, 0, InvalidOid, (fmNodePtr) &data, NULL);
-		(void) FunctionCallInvoke(call);
+		if (FunctionCallInvoke(call) != (Datum) 0)
+			run->noted = list_append_unique_ptr(run->noted, trigger);
 	}
 	if (rows->old != NULL)
 		tuplestore_end(rows->old);
@@ -412,10 +451,53 @@ apply_changes(TriggerRun *run)
 	return applied;
 }
 
+static ItemPointerData lend_storage(TriggerRun *run, HeapTuple row);
+
+/* Whether a trigger is to check keys that others have noted. */
+static bool
+is_to_check(const TriggerRun *run, const Trigger *trigger)
+{
+	foreach_ptr(Trigger, noted, run->noted)
+		if (TRIGGER_FOR_ROW(trigger->tgtype) && trigger->tgconstraint == noted->tgconstraint &&
+			strcmp(trigger->tgargs[0], noted->tgargs[0]) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Queues the triggers that check noted keys, for an empty row: the server
+ * fires them at the end of the statement, or when their constraint's mode says
+ * so.
+ */
+static void
+queue_checks(TriggerRun *run)
+{
+	TupleDesc	desc = RelationGetDescr(run->rel);
+	ResultRelInfo *info = makeNode(ResultRelInfo);
+	bool	   *nulls = palloc(sizeof(bool) * desc->natts);
+	HeapTuple	row;
+
+	memset(nulls, true, sizeof(bool) * desc->natts);
+	row = heap_form_tuple(desc, palloc0(sizeof(Datum) * desc->natts), nulls);
+	*info = *run->info;
+	info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
+	info->ri_TrigDesc->trig_insert_after_row = true;
+	info->ri_TrigDesc->triggers = palloc(sizeof(Trigger) * run->indexes->numtriggers);
+	for (int i = 0; i < run->indexes->numtriggers; i++)
+		if (is_to_check(run, &run->indexes->triggers[i]))
+			info->ri_TrigDesc->triggers[info->ri_TrigDesc->numtriggers++] = run->indexes->triggers[i];
+	ExecForceStoreHeapTuple(row, run->stored, false);
+	run->stored->tts_tid = lend_storage(run, row);
+	ExecARInsertTriggers(run->estate, info, run->stored, NIL, NULL);
+	run->noted = NIL;
+}
+
 void
 triggers_after_statement(TriggerRun *run)
 {
 	triggers_write_entries(run);
+	if (run->noted != NIL)
+		queue_checks(run);
 	if (run->commands & COMMAND_BIT(CMD_DELETE))
 		ExecASDeleteTriggers(run->estate, run->info, run->capture);
 	if (run->commands & COMMAND_BIT(CMD_UPDATE))
@@ -638,7 +720,7 @@ triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 	else if (fires || run->capture != NULL || run->indexes != NULL)
 	{
 		slot = new_row(run, CMD_INSERT, fires, values, nulls);
-		if (run->indexes != NULL && !run->has_entries)
+		if (run->indexes != NULL)
 			tuplestore_puttupleslot(row_store(run, &run->inserted.new), slot);
 		ExecARInsertTriggers(run->estate, run->info, slot, NIL, run->capture);
 	}

@@ -79,8 +79,22 @@ global_index_init(void)
 	global_key_methods = &global_keys;
 	DefineCustomEnumVariable("citus.global_indexes",
 							 "Whether unique indexes and constraints of a distributed table may lack its distribution column.",
-							 "They are checked by a table of entries that is distributed by their first column. \"notice\" says so each time.",
+							 "They are checked by a table of entries that is distributed by their first column. The same for foreign keys between rows of different nodes. \"notice\" says so each time.",
 							 &global_indexes, GLOBAL_INDEXES_REFUSE, choices, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+bool
+global_indexes_allowed(void)
+{
+	return global_indexes != GLOBAL_INDEXES_REFUSE;
+}
+
+void
+global_index_notice(const char *kind, const char *name, const char *detail)
+{
+	if (global_indexes == GLOBAL_INDEXES_NOTICE)
+		ereport(NOTICE,
+				(errmsg("%s \"%s\" becomes a global %s", kind, name, kind), errdetail_internal("%s", detail)));
 }
 
 Oid
@@ -155,7 +169,7 @@ global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 {
 	const char *detail = definition_refusal(index);
 
-	if (global_indexes == GLOBAL_INDEXES_REFUSE && !node_session() &&
+	if (!global_indexes_allowed() && !node_session() &&
 		!OidIsValid(global_index_entries(RelationGetRelid(index))))
 		detail = "";
 	if (detail != NULL)
@@ -305,10 +319,8 @@ create_global_index(Relation rel, Relation index)
 	char	   *name = create_entries(rel, index);
 	Oid			entries = get_relname_relid(strchr(name, '.') + 1, get_namespace_oid(SHARD_SCHEMA, false));
 
-	if (global_indexes == GLOBAL_INDEXES_NOTICE)
-		ereport(NOTICE,
-				(errmsg("index \"%s\" becomes a global index", RelationGetRelationName(index)),
-				 errdetail("It lacks the distribution column. Each change of its columns is also written to the node of the key.")));
+	global_index_notice("index", RelationGetRelationName(index),
+						"It lacks the distribution column. Each change of its columns is also written to the node of the key.");
 	attach_entries(relid, indexid, entries);
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(run_commands_call(list_make1(attach_command(indexid, name))));

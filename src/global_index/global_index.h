@@ -42,6 +42,13 @@ extern void global_index_check(Relation rel, Relation index, AttrNumber dist_att
  */
 extern void global_index_check_online(Relation rel, AttrNumber dist_attno);
 
+/*
+ * Whether citus.global_indexes allows them; and says, if it asks for that,
+ * that an object becomes a global one.
+ */
+extern bool global_indexes_allowed(void);
+extern void global_index_notice(const char *kind, const char *name, const char *detail);
+
 /* Whether a table of entries is being made, in the schema of shards. */
 extern bool global_index_makes_entries(void);
 

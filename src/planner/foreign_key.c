@@ -42,6 +42,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
 #include "planner/foreign_key.h"
@@ -112,11 +113,14 @@ check_foreign_key_query(Query *query)
 
 /*
  * Whether a trigger is a foreign key's action, which writes the referencing
- * table.
+ * table where the rows are deleted or updated; that of a global one is a
+ * statement of its own.
  */
 static bool
 is_action(const Trigger *trigger)
 {
+	if (constraint_is_global(trigger->tgconstraint))
+		return false;
 	switch (trigger->tgfoid)
 	{
 		case F_RI_FKEY_CASCADE_DEL:

@@ -197,7 +197,7 @@ move_definition(int colocation_id)
 	initStringInfo(&buf);
 	foreach_oid(relid, move_tables(colocation_id))
 	{
-		List	   *commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
+		List	   *commands = list_concat(table_shard_commands(relid), shard_foreign_key_commands(relid));
 
 		appendStringInfo(&buf, "%u\n", relid);
 		foreach(command, commands)

@@ -37,6 +37,7 @@
 	F(gateway_query_route, TEXTOID) \
 	F(gateway_route, TEXTOID) \
 	F(global_index_attach, REGCLASSOID, REGCLASSOID) \
+	F(global_key_attach, REGCLASSOID, TEXTOID) \
 	F(index_shard_copies, INT4OID, INT4OID, INT4OID, INT8OID) \
 	F(keep_reference_table, REGCLASSOID) \
 	F(local_shard_numbers, BOOLOID, TEXTOID, TEXTOID) \

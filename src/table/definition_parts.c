@@ -27,6 +27,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "compat/constraint.h"
 #include "compat/stats_target.h"
 #include "table/definition.h"
@@ -99,6 +100,23 @@ void
 definition_index_constraints(Definition *def)
 {
 	for_each_constraint(def, add_index_constraint);
+}
+
+static void
+add_shard_foreign_key(Definition *def, Form_pg_constraint con)
+{
+	if (!constraint_is_global(con->oid))
+		add_foreign_key(def, con);
+}
+
+List *
+shard_foreign_key_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, false);
+
+	if (!table_of_extension(relid))
+		for_each_constraint(def, add_shard_foreign_key);
+	return definition_end(def);
 }
 
 List *

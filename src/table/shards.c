@@ -208,7 +208,7 @@ void
 create_local_shard_keys(Oid relid)
 {
 	const DistTable *table = metadata_require(relid);
-	List	   *commands = table_foreign_key_commands(relid);
+	List	   *commands = shard_foreign_key_commands(relid);
 	MemoryContext context = CurrentMemoryContext;
 
 	PG_TRY();
@@ -321,7 +321,7 @@ shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard)
 	bool		partitioned = get_rel_relkind(shard_relid) == RELKIND_PARTITIONED_TABLE;
 	ListCell   *cell;
 
-	foreach(cell, table_foreign_key_commands(table->relid))
+	foreach(cell, shard_foreign_key_commands(table->relid))
 	{
 		Node	   *stmt = parse_utility(lfirst(cell));
 		Constraint *constraint;

@@ -34,6 +34,9 @@ extern bool table_of_extension(Oid relid);
 /* Foreign keys of the table, to be run when all tables exist. */
 extern List *table_foreign_key_commands(Oid relid);
 
+/* Those of them that the shards have as well, as each node enforces them. */
+extern List *shard_foreign_key_commands(Oid relid);
+
 /*
  * Commands that make a shard of the table, still with the table's own names:
  * what table_definition_commands gives, less all that lives in the logical

@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_key.c
+ *	  Foreign keys between rows of different nodes: their triggers.
+ *
+ * The shards don't have such a key, and the server's own triggers of the
+ * logical tables don't fire.  Instead, internal triggers of both logical
+ * tables, which depend on the constraint, enforce it on the initiator:
+ * foreign_key_check.c has their function.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/acl.h"
+#include "compat/sql_function.h"
+#include "global_index/foreign_key.h"
+#include "global_index/global_index.h"
+#include "global_index/keys.h"
+#include "remote/connection.h"
+#include "remote/node_call.h"
+#include "table/definition.h"
+#include "table/run_commands.h"
+
+SQL_FUNCTION(citus_internal_global_key_attach);
+
+GlobalKey *
+global_key_of_tuple(HeapTuple tuple)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+	GlobalKey  *key = palloc0(sizeof(GlobalKey));
+
+	key->oid = con->oid;
+	key->name = pstrdup(NameStr(con->conname));
+	key->child = con->conrelid;
+	key->parent = con->confrelid;
+	key->index = con->conindid;
+	key->match = con->confmatchtype;
+	key->on_update = con->confupdtype;
+	key->on_delete = con->confdeltype;
+	key->deferrable = con->condeferrable;
+	key->deferred = con->condeferred;
+	key->valid = con->convalidated;
+	DeconstructFkConstraintRow(tuple, &key->count, key->child_attnos, key->parent_attnos, NULL, NULL, NULL, &key->nset,
+							   key->set_attnos);
+	for (int i = 0; i < key->count; i++)
+	{
+		int32		typmod;
+
+		get_atttypetypmodcoll(key->child, key->child_attnos[i], &key->types[i], &typmod, &key->collations[i]);
+		key->types[i] = getBaseType(key->types[i]);
+	}
+	return key;
+}
+
+GlobalKey *
+global_key_load(Oid constraint)
+{
+	HeapTuple	tuple = catalog_tuple(CONSTROID, constraint, "constraint");
+	GlobalKey  *key = global_key_of_tuple(tuple);
+
+	ReleaseSysCache(tuple);
+	return key;
+}
+
+/* The triggers that enforce a key on this node: Oids. */
+static List *
+triggers_of_key(Oid constraint)
+{
+	List	   *triggers = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_dependents(ConstraintRelationId, constraint))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+		List	   *found;
+
+		if (depend->classid != TriggerRelationId)
+			continue;
+		found = catalog_rows_by_oid(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, depend->objid);
+		if (found != NIL &&
+			trigger_is_of_global_key(true, NameStr(((Form_pg_trigger) GETSTRUCT(((CatalogRow *) linitial(found))->tuple))->tgname)))
+			triggers = lappend_oid(triggers, depend->objid);
+	}
+	return triggers;
+}
+
+/*
+ * Why a foreign key between rows of different nodes isn't supported, or NULL.
+ */
+static const char *
+key_refusal(const GlobalKey *key)
+{
+	if (get_rel_relkind(key->child) != RELKIND_RELATION || get_rel_relispartition(key->child) ||
+		get_rel_relkind(key->parent) != RELKIND_RELATION || get_rel_relispartition(key->parent))
+		return "One of the tables is partitioned, or a partition.";
+	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1)
+		return "It is MATCH FULL, with several columns.";
+	for (int i = 0; i < key->count; i++)
+	{
+		Oid			type;
+		Oid			collation;
+		int32		typmod;
+
+		get_atttypetypmodcoll(key->parent, key->parent_attnos[i], &type, &typmod, &collation);
+		if (getBaseType(type) != key->types[i] || collation != key->collations[i])
+			return "Its columns don't have the types and collations of those that they reference.";
+		if (!OidIsValid(get_array_type(key->types[i])) || !OidIsValid(key_equality(key->types[i])))
+			return "One of its columns has a type that is not the server's own.";
+	}
+	return NULL;
+}
+
+bool
+global_key_check(HeapTuple tuple)
+{
+	GlobalKey  *key = global_key_of_tuple(tuple);
+	const char *detail = key_refusal(key);
+
+	if (triggers_of_key(key->oid) == NIL && !node_session() && !global_indexes_allowed())
+		return false;
+	if (detail != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create foreign key constraint \"%s\" between \"%s\" and \"%s\"", key->name,
+						get_rel_name(key->child), get_rel_name(key->parent)),
+				 errdetail("It would be between rows of different nodes. %s", _(detail)),
+				 errhint("Distribute the tables colocated, by columns that the key matches, or make \"%s\" a reference table.",
+						 get_rel_name(key->parent))));
+	return true;
+}
+
+/* A trigger of a key on one of its tables. */
+typedef struct KeyTrigger
+{
+	const char *name;
+	bool		on_child;
+	int16		event;
+	bool		is_row;			/* checks what the others note */
+	const char *kind;			/* its argument */
+} KeyTrigger;
+
+static const KeyTrigger key_triggers[] = {
+	{GLOBAL_KEY_TRIGGER "note", true, TRIGGER_TYPE_INSERT, false, "child"},
+	{GLOBAL_KEY_TRIGGER "note", true, TRIGGER_TYPE_UPDATE, false, "child"},
+	{GLOBAL_KEY_TRIGGER "check", true, TRIGGER_TYPE_INSERT, true, "child"},
+	{GLOBAL_KEY_TRIGGER "note", false, TRIGGER_TYPE_DELETE, false, "delete"},
+	{GLOBAL_KEY_TRIGGER "check", false, TRIGGER_TYPE_INSERT, true, "delete"},
+	{GLOBAL_KEY_TRIGGER "note", false, TRIGGER_TYPE_UPDATE, false, "update"},
+	{GLOBAL_KEY_TRIGGER "check", false, TRIGGER_TYPE_INSERT, true, "update"},
+};
+
+/* Whether what a trigger checks can wait for the end of the transaction. */
+static bool
+may_defer(const GlobalKey *key, const KeyTrigger *trigger)
+{
+	char		action = trigger->on_child ? FKCONSTR_ACTION_NOACTION :
+		trigger->kind[0] == 'd' ? key->on_delete : key->on_update;
+
+	return trigger->is_row && key->deferrable && action == FKCONSTR_ACTION_NOACTION;
+}
+
+static void
+create_key_trigger(const GlobalKey *key, const KeyTrigger *trigger)
+{
+	CreateTrigStmt *stmt = makeNode(CreateTrigStmt);
+	bool		defers = may_defer(key, trigger);
+
+	stmt->trigname = (char *) trigger->name;
+	stmt->funcname = list_make2(makeString("citus_internal"), makeString("global_key"));
+	stmt->args = list_make1(makeString((char *) trigger->kind));
+	stmt->timing = TRIGGER_TYPE_AFTER;
+	stmt->events = trigger->event;
+	stmt->row = trigger->is_row;
+	stmt->isconstraint = trigger->is_row;
+	stmt->deferrable = defers;
+	stmt->initdeferred = defers && key->deferred;
+	for (int is_new = 0; is_new <= 1 && !trigger->is_row; is_new++)
+	{
+		TriggerTransition *transition = makeNode(TriggerTransition);
+
+		if (trigger->event == (is_new ? TRIGGER_TYPE_DELETE : TRIGGER_TYPE_INSERT))
+			continue;
+		transition->name = is_new ? "new_rows" : "old_rows";
+		transition->isNew = is_new;
+		transition->isTable = true;
+		stmt->transitionRels = lappend(stmt->transitionRels, transition);
+	}
+	(void) CreateTriggerFiringOn(stmt, NULL, trigger->on_child ? key->child : key->parent, InvalidOid, key->oid, InvalidOid,
+								 InvalidOid, InvalidOid, NULL, true, false, TRIGGER_FIRES_ALWAYS);
+}
+
+static void
+attach_key(const GlobalKey *key)
+{
+	for (int i = 0; i < lengthof(key_triggers); i++)
+		create_key_trigger(key, &key_triggers[i]);
+	CommandCounterIncrement();
+	metadata_invalidate(key->child);
+	metadata_invalidate(key->parent);
+}
+
+/* The foreign keys of, or to, a table that nodes enforce together. */
+static List *
+keys_of_table(Oid relid, AttrNumber column, Oid index)
+{
+	List	   *keys = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, index, column, relid))
+		if (foreign_key_is_global(row->tuple) ||
+			triggers_of_key(((Form_pg_constraint) GETSTRUCT(row->tuple))->oid) != NIL)
+			keys = lappend(keys, global_key_of_tuple(row->tuple));
+	return keys;
+}
+
+static List *
+keys_of_child(Oid relid)
+{
+	return keys_of_table(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static char *
+attach_key_command(const GlobalKey *key)
+{
+	return node_call(NODE_global_key_attach, node_text(relation_qualified_name(key->child)), node_text(key->name));
+}
+
+void
+global_keys_create(Oid relid)
+{
+	foreach_ptr(GlobalKey, key, keys_of_child(relid))
+	{
+		if (triggers_of_key(key->oid) != NIL)
+			continue;
+		global_index_notice("foreign key", key->name,
+							"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
+		attach_key(key);
+		if (node_active_primaries_remote() != NIL)
+			remote_exec_on_all(run_commands_call(list_make1(attach_key_command(key))));
+		if (key->valid)
+			global_key_check_rows(key);
+	}
+}
+
+void
+global_keys_validate(Oid relid, List *names)
+{
+	ListCell   *name;
+
+	foreach_ptr(GlobalKey, key, keys_of_child(relid))
+		foreach(name, names)
+			if (strcmp(key->name, lfirst(name)) == 0)
+				global_key_check_rows(key);
+}
+
+void
+global_keys_detach(Oid relid)
+{
+	List	   *keys = list_concat(keys_of_child(relid), keys_of_table(relid, Anum_pg_constraint_confrelid, InvalidOid));
+
+	foreach_ptr(GlobalKey, key, keys)
+	{
+		foreach_oid(trigger, triggers_of_key(key->oid))
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, TriggerRelationId, trigger);
+			(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger, DEPENDENCY_INTERNAL, ConstraintRelationId,
+													  key->oid);
+			CommandCounterIncrement();
+			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		}
+	}
+	CommandCounterIncrement();
+}
+
+List *
+global_key_commands(Oid relid)
+{
+	List	   *commands = NIL;
+
+	foreach_ptr(GlobalKey, key, keys_of_child(relid))
+		if (triggers_of_key(key->oid) != NIL)
+			commands = lappend(commands, attach_key_command(key));
+	return commands;
+}
+
+/* citus_internal.global_key_attach(relation regclass, name text) */
+Datum
+citus_internal_global_key_attach(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid			constraint;
+
+	node_function_check(fcinfo);
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	constraint = get_relation_constraint_oid(relid, name, false);
+	if (!constraint_is_global(constraint))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("constraint \"%s\" is not a foreign key between rows of different nodes", name)));
+	if (triggers_of_key(constraint) == NIL)
+		attach_key(global_key_load(constraint));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_key.h
+ *	  Foreign keys between rows of different nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GLOBAL_INDEX_FOREIGN_KEY_H
+#define CITUS_GLOBAL_INDEX_FOREIGN_KEY_H
+
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "nodes/pg_list.h"
+
+/* A foreign key, as pg_constraint has it. */
+typedef struct GlobalKey
+{
+	Oid			oid;
+	char	   *name;
+	Oid			child;			/* the table that references */
+	Oid			parent;			/* the one that is referenced */
+	Oid			index;			/* of parent */
+	int			count;
+	AttrNumber	child_attnos[INDEX_MAX_KEYS];
+	AttrNumber	parent_attnos[INDEX_MAX_KEYS];
+	Oid			types[INDEX_MAX_KEYS];	/* of both sides, without domains */
+	Oid			collations[INDEX_MAX_KEYS];
+	char		match;
+	char		on_update;
+	char		on_delete;
+	bool		deferrable;
+	bool		deferred;
+	bool		valid;
+	int			nset;			/* 0: ON DELETE SET changes all columns */
+	AttrNumber	set_attnos[INDEX_MAX_KEYS];
+} GlobalKey;
+
+extern void global_key_init(void);
+
+/* From its row; errors if there is none. */
+extern GlobalKey *global_key_of_tuple(HeapTuple tuple);
+extern GlobalKey *global_key_load(Oid constraint);
+
+/*
+ * Whether a key that foreign_key_is_global is enforced, or may be by
+ * citus.global_indexes.  Errors (0A000) if so, and it is of an unsupported
+ * kind.
+ */
+extern bool global_key_check(HeapTuple tuple);
+
+/*
+ * On the initiator of DDL, at its end, and after global_indexes_create: has
+ * all nodes enforce the foreign keys of a table that they don't enforce yet.
+ * Errors with 23503 if rows violate one that isn't NOT VALID.
+ */
+extern void global_keys_create(Oid relid);
+
+/* Checks all rows for VALIDATE CONSTRAINT; names: List of char *. */
+extern void global_keys_validate(Oid relid, List *names);
+
+/* No longer enforces the foreign keys of and to a table, on this node. */
+extern void global_keys_detach(Oid relid);
+
+/* Commands that do it on a node that has just got the table. */
+extern List *global_key_commands(Oid relid);
+
+/* Errors with 23503 if a row of the child has no parent. */
+extern void global_key_check_rows(const GlobalKey *key);
+
+#endif							/* CITUS_GLOBAL_INDEX_FOREIGN_KEY_H */

@@ -1,0 +1,154 @@
+"""Foreign keys between rows of different nodes: new nodes, moves, writers of both sides, sessions that are killed."""
+
+import os
+import random
+import threading
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.load import SECONDS, Load
+from harness.servers import rows, value, wait_until, wait_until_quiet
+from harness.stopped import Stopped
+
+PARENTS = 30
+FIRE = float(os.environ.get("POMELO_RANDOM_SECONDS", SECONDS))
+
+
+@pytest.fixture
+def related(own_cluster):
+    """A cluster with parents p, whose id is a global key, and children of them: c, and d that goes with its parent."""
+    with servers.connect(own_cluster.coordinator) as connection:
+        connection.execute("SET citus.global_indexes = on")
+        connection.execute("CREATE TABLE p (t int, id int PRIMARY KEY)")
+        connection.execute("CREATE TABLE c (id int, p int REFERENCES p)")
+        connection.execute("CREATE TABLE d (id int, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED)")
+        connection.execute("SELECT create_distributed_table('p', 't', shard_count => 8)")
+        connection.execute("SELECT create_distributed_table('c', 'id', shard_count => 6)")
+        connection.execute("SELECT create_distributed_table('d', 'id', shard_count => 4)")
+        connection.execute("INSERT INTO p SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
+    return own_cluster
+
+
+def check(node):
+    """Every child has a parent."""
+    with servers.connect(node) as connection:
+        for table in "c", "d":
+            assert rows(connection, f"SELECT * FROM {table} x WHERE NOT EXISTS (SELECT FROM p WHERE p.id = x.p)") == []
+        assert value(connection, "SELECT citus_check_global_index('p_pkey')") == 0
+
+
+def refuses(connection, statement):
+    with pytest.raises(psycopg.errors.ForeignKeyViolation) as failure:
+        connection.execute(statement)
+    return failure.value.diag.constraint_name
+
+
+def test_node_that_is_added(related, connect):
+    """A new node enforces the keys, also for rows that have moved there."""
+    connection, port = connect(related.coordinator), related.workers[1].port
+    connection.execute("SELECT citus_drain_node('127.0.0.1', %s)", [port])
+    connection.execute("SELECT citus_remove_node('127.0.0.1', %s)", [port])
+    connection.execute("INSERT INTO c SELECT i, i % 5 + 1 FROM generate_series(1, 50) i")
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [port])
+    added = connect(related.workers[1])
+    assert refuses(added, "INSERT INTO c VALUES (3, 500)") == "c_p_fkey"
+    assert refuses(added, "DELETE FROM p WHERE id = 1") == "c_p_fkey"
+    connection.execute("SELECT rebalance_table_shards()")
+    assert value(connection, "SELECT count(*) FROM citus_shards WHERE nodeport = %s", [port]) > 0
+    added.execute("INSERT INTO d SELECT i, i % 5 + 10 FROM generate_series(1, 50) i")
+    assert refuses(connection, "INSERT INTO c VALUES (3, 500)") == "c_p_fkey"
+    added.execute("DELETE FROM p WHERE id BETWEEN 10 AND 12")
+    assert value(connection, "SELECT count(*) FROM d") == 20
+    check(related.workers[1])
+
+
+def change(connection):
+    """One of the writes of both sides; whatever one server may refuse is passed over."""
+    key, other, row = random.randint(1, PARENTS), random.randint(1, PARENTS), random.randint(1, 1000)
+    statement = random.choice([
+        f"INSERT INTO c VALUES ({row}, {key})",
+        f"INSERT INTO d VALUES ({row}, {key}), ({row + 1}, {other})",
+        f"DELETE FROM c WHERE p = {key}",
+        f"DELETE FROM p WHERE id = {key}",
+        f"INSERT INTO p VALUES ({row % 7}, {key})",
+        f"UPDATE p SET id = {other} WHERE id = {key}",
+        f"UPDATE p SET t = {row % 7} WHERE id = {key}",
+        f"UPDATE c SET p = {other} WHERE p = {key}",
+        f"BEGIN; INSERT INTO d VALUES ({row}, {key}); INSERT INTO p VALUES (1, {key}) ON CONFLICT DO NOTHING; COMMIT",
+    ])
+    try:
+        connection.execute(statement)
+    except (psycopg.errors.IntegrityError, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+
+
+def test_writers_of_both_sides(related):
+    """Clients of all nodes write both sides while shards move and sessions are ended: no child without a parent."""
+    load = Load()
+    for number in range(6):
+        load.add(related.nodes[number % 3], change, f"client{number}")
+
+    def move(connection):
+        shard, source, target = rows(connection, """
+            SELECT s.shardid, s.nodeport, w.nodeport FROM citus_shards s
+                JOIN pg_dist_node w ON w.nodeport <> s.nodeport AND w.groupid > 0
+            ORDER BY random() LIMIT 1""")[0]
+        try:
+            connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                               [shard, source, target])
+        except psycopg.errors.DeadlockDetected:
+            pass
+
+    def kill(_):
+        """Ends a session in the middle of its writes, at whatever step."""
+        with servers.connect(related.workers[0]) as victim, servers.connect(related.workers[0]) as killer:
+            ending = threading.Timer(random.random() / 10, killer.execute,
+                                     ["SELECT pg_terminate_backend(%s)", [servers.pid_of(victim)]])
+            ending.start()
+            with pytest.raises(psycopg.OperationalError):
+                while True:
+                    change(victim)
+            ending.join()
+
+    load.add(related.coordinator, move, "move")
+    load.add(None, kill, "kill")
+    load.finish(FIRE)
+    wait_until_quiet(related)
+    for node in related.nodes:
+        check(node)
+
+
+def node_of(connection, table, key):
+    """The port of the node with the shard of a distribution value."""
+    return value(connection, """SELECT nodeport FROM citus_shards
+        WHERE shardid = get_shard_id_for_distribution_column(%s::regclass, %s)""", [table, key])
+
+
+@pytest.mark.parametrize("table", ["c", "d"])
+def test_child_that_is_being_committed(related, connect, table):
+    """Who deletes a parent waits for a child that is being committed on another node, and sees it."""
+    here, there = related.workers
+    connection, watcher = connect(here), connect(there)
+    tenant = next(t for t in range(7) if node_of(connection, "p", t) == here.port)
+    child = next(i for i in range(1, 100) if node_of(connection, table, i) == there.port)
+    parent = value(connection, "SELECT min(id) FROM p WHERE t = %s", [tenant])
+    stopped = Stopped(there, "commit-after-decision", f"INSERT INTO {table} VALUES ({child}, {parent})")
+    load = Load()
+
+    def delete(_):
+        if table == "c":
+            assert refuses(connection, f"DELETE FROM p WHERE id = {parent}") == "c_p_fkey"
+        else:
+            connection.execute(f"DELETE FROM p WHERE id = {parent}")
+        load.stop.set()
+
+    load.add(None, delete, "deletes the parent")
+    load.meanwhile(lambda: (
+        wait_until(lambda: load.stop.is_set() or rows(connect(here), "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
+                   "the DELETE to wait"),
+        stopped.go_on(), load.stop.wait(servers.PATIENCE)))
+    assert value(watcher, f"SELECT count(*) FROM {table}") == (1 if table == "c" else 0)
+    check(related.coordinator)
