@@ -40,10 +40,17 @@
 #include "compat/table_am.h"
 #include "lib/debug_point.h"
 
-/* COMPACT_WORTHWHILE: so many rows, percent of deleted rows, small stripes. */
+/*
+ * COMPACT_WORTHWHILE: so many rows, percent of deleted rows (the latter while
+ * what was moved before still takes room), small stripes.
+ */
 #define LEAST_ROWS 10000
 #define LEAST_DELETED_PERCENT 5
+#define LEAST_DELETED_PERCENT_UNCLEANED 25
 #define LEAST_SMALL_STRIPES 8
+
+/* Moved rows take much room if they are more than one row of so many. */
+#define UNCLEANED_DIVISOR 5
 
 /* A stripe with more bytes isn't small, however few rows it has. */
 #define SMALL_STRIPE_BYTES (64 * 1024 * 1024)
@@ -298,12 +305,31 @@ stripe_is_sorted(Compaction *compaction, StripeScan *scan, int number)
 	return row_sort_has_sorted(compaction->sort, scan->reader);
 }
 
+/*
+ * From how many percent of deleted rows on a stripe is to be moved.  The
+ * stripe's old bytes and index entries take room until VACUUM has found them,
+ * so the stripes of a table are not all moved at once.
+ */
+static uint64
+least_deleted_percent(Compaction *compaction, StripeScan *scan)
+{
+	uint64		rows = 0;
+
+	if (compaction->goal == COMPACT_ALL)
+		return 0;
+	for (int i = 0; i < scan->nstripes; i++)
+		rows += scan->stripes[i].record.nrows;
+	return stripe_directory_uncleaned_rows(&scan->store, scan->stripes, scan->nstripes) > rows / UNCLEANED_DIVISOR ?
+		LEAST_DELETED_PERCENT_UNCLEANED : LEAST_DELETED_PERCENT;
+}
+
 /* Finds out which stripes are to be moved; of small ones, it takes several. */
 static StripeCase *
 choose_stripes(Compaction *compaction, StripeScan *scan)
 {
 	StripeCase *cases = palloc0(Max(scan->nstripes, 1) * sizeof(StripeCase));
 	int			least_small = compaction->goal == COMPACT_ALL ? 2 : LEAST_SMALL_STRIPES;
+	uint64		least_percent = least_deleted_percent(compaction, scan);
 	int			small = 0;
 
 	for (int i = 0; i < scan->nstripes; i++)
@@ -315,8 +341,7 @@ choose_stripes(Compaction *compaction, StripeScan *scan)
 		row_marks_read(&scan->store, &scan->stripes[i], SnapshotSelf, &marks);
 		if (marks.bits != NULL)
 			pfree(marks.bits);
-		if ((marks.count > 0 &&
-			 (compaction->goal == COMPACT_ALL || (uint64) marks.count * 100 >= rows * LEAST_DELETED_PERCENT)) ||
+		if ((marks.count > 0 && (uint64) marks.count * 100 >= rows * least_percent) ||
 			!stripe_is_sorted(compaction, scan, i))
 			cases[i] = STRIPE_IS_TO_MOVE;
 		else if (rows < compaction->limit / 2 && scan->stripes[i].record.footer_at < SMALL_STRIPE_BYTES)
@@ -348,7 +373,9 @@ move_stripes(Compaction *compaction)
 		cases = choose_stripes(compaction, scan);
 		for (int i = 0; i < scan->nstripes && compaction->ntaken < compaction->limit; i++)
 		{
-			if (cases[i] != STRIPE_STAYS)
+			uint64		rows = scan->stripes[i].record.nrows;
+
+			if (cases[i] != STRIPE_STAYS && (compaction->ntaken == 0 || compaction->ntaken + rows <= compaction->limit))
 				move_stripe(compaction, scan, i, slot);
 		}
 		pfree(cases);

@@ -322,6 +322,23 @@ stripe_directory_set_cleaned_rows(StripeStore *store, uint64 rows)
 								   STORED_FOR_ALL);
 }
 
+uint64
+stripe_directory_uncleaned_rows(StripeStore *store, const StripeInfo *stripes, int nstripes)
+{
+	uint64		cleaned = stripe_directory_cleaned_rows(store);
+	ItemPointerData at;
+	DirectoryCounter counter;
+	uint64		gone;
+
+	if (!read_directory_counter(store, &counter, &at))
+		return 0;
+	gone = counter.next;
+	for (int i = 0; i < nstripes; i++)
+		gone -= Min(gone, stripes[i].record.nblocks);
+	gone *= STRIPE_BLOCK_ROWS;
+	return gone > cleaned ? gone - cleaned : 0;
+}
+
 bool
 stripe_directory_find(StripeStore *store, ItemPointer ctid, Snapshot snapshot, StripeInfo *stripe)
 {

@@ -58,6 +58,12 @@ extern uint64 stripe_directory_cleaned_rows(StripeStore *store);
 extern void stripe_directory_set_cleaned_rows(StripeStore *store, uint64 rows);
 
 /*
+ * About how many rows of stripes that aren't there any more VACUUM has yet to
+ * remove the index entries.  Those that are there are given.
+ */
+extern uint64 stripe_directory_uncleaned_rows(StripeStore *store, const StripeInfo *stripes, int nstripes);
+
+/*
  * Finds the stripe of a ctid, which the snapshot must see and which must have
  * such a row.  If the snapshot is a dirty one and the stripe another
  * transaction's in progress, snapshot->xmin is that.

@@ -143,6 +143,8 @@ run_in_transaction(void (*what) (void), const char *name)
 		RESUME_INTERRUPTS();
 	}
 	PG_END_TRY();
+	/* Autovacuum learns of rows that were deleted. */
+	(void) pgstat_report_stat(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	MemoryContextSwitchTo(context);
 }
