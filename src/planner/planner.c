@@ -104,15 +104,17 @@ static void
 limit_compilation(PlannedStmt *plan)
 {
 	double		cost = plan->planTree->total_cost;
-	Index		parent = 0;
-	int			count = 0;
+	Index	   *tops = palloc0(sizeof(Index) * (list_length(plan->rtable) + 1));
+	int		   *counts = palloc0(sizeof(int) * (list_length(plan->rtable) + 1));
 	int			most = 1;
 
+	/* parents come before their children */
 	foreach_ptr(const AppendRelInfo, append, plan->appendRelations)
 	{
-		count = append->parent_relid == parent ? count + 1 : 1;
-		parent = append->parent_relid;
-		most = Max(most, count);
+		Index		top = tops[append->parent_relid] != 0 ? tops[append->parent_relid] : append->parent_relid;
+
+		tops[append->child_relid] = top;
+		most = Max(most, ++counts[top]);
 	}
 	cost /= most;
 	if (cost <= jit_above_cost)

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -33,6 +35,9 @@
 #include "resolve/ctid.h"
 #include "resolve/shard_set.h"
 #include "sharding/hash_condition.h"
+
+/* As many shards are grouped, for the planner. */
+#define MANY_MEMBERS 64
 
 static get_relation_stats_hook_type prev_get_relation_stats = NULL;
 
@@ -256,6 +261,43 @@ add_number(Query *member, int number)
 	return member;
 }
 
+/*
+ * UNION ALL of many members: of groups, each of which is SELECT .. FROM (UNION
+ * ALL of some members).  Before version 16, the server takes a time that grows
+ * with the square of their number to pull up the members of one UNION ALL; it
+ * pulls up those of a group apart from the others.  All of them are children
+ * of the same Append in the end.  Columns must be Vars.
+ */
+static Query *
+union_in_groups(List *members, List *columns, Alias *names)
+{
+	int			size = (int) sqrt(list_length(members));
+	List	   *groups = NIL;
+	List	   *group = NIL;
+	ListCell   *cell;
+
+	foreach(cell, members)
+	{
+		Query	   *selected;
+		RangeTblRef *ref;
+
+		group = lappend(group, lfirst(cell));
+		if (list_length(group) < size && lnext(members, cell) != NULL)
+			continue;
+		selected = makeNode(Query);
+		ref = makeNode(RangeTblRef);
+		ref->rtindex = 1;
+		selected->commandType = CMD_SELECT;
+		selected->canSetTag = true;
+		selected->rtable = list_make1(make_subquery_entry(shard_set_union_all(group, columns, names), copyObject(names)));
+		selected->jointree = makeFromExpr(list_make1(ref), NULL);
+		selected->targetList = copyObject(columns);
+		groups = lappend(groups, selected);
+		group = NIL;
+	}
+	return shard_set_union_all(groups, columns, names);
+}
+
 void
 shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid, bool numbered)
 {
@@ -288,7 +330,8 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid, 
 	if (numbered)
 		columns = linitial_node(Query, members)->targetList;
 	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = shard_set_union_all(members, columns, rte->eref);
+	rte->subquery = list_length(members) >= MANY_MEMBERS && !with_ctid && !numbered && !any_is_dropped(columns) ?
+		union_in_groups(members, columns, rte->eref) : shard_set_union_all(members, columns, rte->eref);
 	rte->relkind = 0;
 	rte->inh = false;
 }

@@ -263,3 +263,42 @@ def test_groups_see_the_order_of_a_sorted_subquery(coordinator, table, plan):
     assert not any(line.startswith("Sort Key: ") and "%" in line for line in plan(query))
     groups = [ids for _, ids in rows(coordinator, query)]
     assert len(groups) == 3 and all(ids == sorted(ids, reverse=True) for ids in groups)
+
+
+MANY_STATEMENTS = [
+    "SELECT * FROM {t} WHERE owner = 7",
+    "SELECT count(*), sum(owner), min(note) FROM {t} WHERE owner % 3 = 1",
+    "SELECT a.id, b.note FROM {t} a JOIN {t} b ON b.id = a.id WHERE a.owner < 20",
+    "SELECT a.id, b.id, b.note FROM {t} a LEFT JOIN {t} b ON b.id = a.owner AND b.note <> 'n5' WHERE a.id < 40",
+    "SELECT a.id, b FROM {t} a LEFT JOIN {t} b ON b.id = a.id + 1 AND b.owner > 3 WHERE a.id < 20",
+    "SELECT id, row_number() OVER (PARTITION BY owner % 5 ORDER BY id) FROM {t} WHERE id < 100",
+    "SELECT t FROM {t} t WHERE t IS NOT NULL AND id < 10",
+    "SELECT id FROM {t} a WHERE NOT EXISTS (SELECT FROM {t} b WHERE b.id = a.id AND b.owner > 5)",
+    "SELECT id, (SELECT max(note) FROM {t} b WHERE b.id = a.id) FROM {t} a WHERE owner BETWEEN 3 AND 9",
+    "SELECT owner % 7, count(DISTINCT note) FROM {t} GROUP BY 1",
+    "SELECT id FROM {t} UNION ALL SELECT owner FROM {t} WHERE id < 3",
+    "SELECT id, note FROM {t} ORDER BY owner DESC, id LIMIT 5",
+]
+
+
+def test_many_shards_are_one_append(coordinator, schema):
+    """From 64 shards of a node on, their union is planned in groups; the plan is as flat as with few."""
+    coordinator.execute("SET citus.shard_count = 200")
+    for name in ("many", "plain"):
+        coordinator.execute(f"CREATE TABLE {schema}.{name} (id int PRIMARY KEY, owner int, note text)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.many', 'id')")
+    for name in ("many", "plain"):
+        coordinator.execute(f"INSERT INTO {schema}.{name} SELECT i, i % 500, 'n' || i % 11 FROM generate_series(1, 3000) i")
+    coordinator.execute(f"CREATE INDEX ON {schema}.many (owner, id)")
+    coordinator.execute(f"ANALYZE {schema}.many")
+    for statement in MANY_STATEMENTS:
+        found, wanted = (sorted(map(str, rows(coordinator, statement.format(t=f"{schema}.{name}")))) for name in ("many", "plain"))
+        assert found == [row.replace(f"{schema}.plain", f"{schema}.many") for row in wanted], statement
+
+    def nodes(query):
+        lines = [line for line, in rows(coordinator, f"EXPLAIN (COSTS OFF) {query.format(t=f'{schema}.many')}")]
+        return [line.strip(" ->") for line in lines if "->" in line and " on " not in line]
+
+    assert nodes("SELECT * FROM {t} WHERE owner = 7") == ["Append"]
+    assert nodes(MANY_STATEMENTS[-1])[-1] == "Merge Append"
+    assert "Custom Scan (ShardAppend)" in nodes(MANY_STATEMENTS[2])
