@@ -219,6 +219,10 @@ set_ctid_form(CtidForm *form, Oid shard_relid)
 	form->shard_relid = shard_relid;
 }
 
+/*
+ * A row that isn't stored yet, as policies see new ones, keeps its invalid
+ * ctid.
+ */
 static void
 write_logical_ctid(const CtidForm *form, ItemPointer ctid)
 {
@@ -228,6 +232,8 @@ write_logical_ctid(const CtidForm *form, ItemPointer ctid)
 	int			number_bits = block_bits - (form->two_halves ? 1 : 0);
 	BlockNumber number = form->two_halves ? block & ~UPPER_HALF : block;
 
+	if (block == InvalidBlockNumber)
+		return;
 	if ((number >> number_bits) != 0 || (offset >> OFFSET_BITS) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

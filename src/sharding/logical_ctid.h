@@ -12,7 +12,8 @@
 
 /*
  * Adds the placement of a local shard to the ctid of one of its rows, in
- * place.  Errors with ERRCODE_PROGRAM_LIMIT_EXCEEDED if a ctid has no room.
+ * place; nothing to that of a row that isn't stored.  Errors with
+ * ERRCODE_PROGRAM_LIMIT_EXCEEDED if a ctid has no room.
  */
 extern void logical_ctid_of_row(Oid shard_relid, ItemPointer ctid);
 
