@@ -72,7 +72,7 @@ def run_isolation(mode, folder, specs, expected, args):
             lines = different_lines(*answers)
             if not lines:
                 continue
-            entry = f"{spec} | {checksum(chr(10).join(sorted(set(lines))))} | {lines[0][:80].replace('|', '!')}"
+            entry = f"{spec} | {checksum(chr(10).join(sorted(set(lines))))} | {lines[0][:80].rstrip().replace('|', '!')}"
             found.add(entry)
             failure = Failure(f"{mode}: {spec}: permutations differ", f"test/postgres/run --isolation --tables {mode} {spec}",
                               [f"entry: {entry}", *lines])
