@@ -57,6 +57,18 @@ altered_constraint_name(AlterTableCmd *cmd)
 #endif
 }
 
+/* Whether a subcommand has a constraint enforced that may not have been. */
+static inline bool
+enforces_constraint(AlterTableCmd *cmd)
+{
+#if PG_VERSION_NUM >= 180000
+	return cmd->subtype == AT_AlterConstraint && castNode(ATAlterConstraint, cmd->def)->alterEnforceability &&
+		castNode(ATAlterConstraint, cmd->def)->is_enforced;
+#else
+	return false;
+#endif
+}
+
 /*
  * ALTER COLUMN .. SET EXPRESSION, whose def is the raw expression (since
  * version 17).

@@ -838,7 +838,9 @@ alter_local_table(UtilityCall *call, Oid relid)
 		if (cmd->subtype == AT_AddInherit || cmd->subtype == AT_AttachPartition)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
-		adds |= (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn);
+		if (enforces_constraint(cmd))
+			known = list_delete_oid(known, get_relation_constraint_oid(relid, *altered_constraint_name(cmd), true));
+		adds |= (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn || enforces_constraint(cmd));
 	}
 	if (!adds)
 		return false;

@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "access/parallel.h"
@@ -389,9 +390,9 @@ trace_hex(uint64 high, uint64 low, bool long_id)
 	char		text[TRACE_ID_DIGITS + 1];
 
 	if (long_id)
-		snprintf(text, sizeof(text), "%016" INT64_MODIFIER "x%016" INT64_MODIFIER "x", high, low);
+		snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, high, low);
 	else
-		snprintf(text, sizeof(text), "%016" INT64_MODIFIER "x", low);
+		snprintf(text, sizeof(text), "%016" PRIx64, low);
 	return CStringGetTextDatum(text);
 }
 

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <inttypes.h>
+
 #include "access/parallel.h"
 #include "executor/spi.h"
 #include "mb/pg_wchar.h"
@@ -480,7 +482,7 @@ put_word(char *cursor, const struct TagWord *word, const TaskTag *tag)
 				put_name(put_text(cursor, word->word), GetUserNameFromId(*(const Oid *) field, false));
 		case WORD_TRACE:
 			return tag->trace == NULL ? cursor :
-				cursor + sprintf(cursor, "%s%016" INT64_MODIFIER "x%016" INT64_MODIFIER "x%016" INT64_MODIFIER "x",
+				cursor + sprintf(cursor, "%s%016" PRIx64 "%016" PRIx64 "%016" PRIx64,
 								 word->word, tag->trace->high, tag->trace->low, tag->trace->span);
 	}
 	return cursor;

@@ -141,3 +141,8 @@ CREATE TABLE guests (room int, at int4range, FOREIGN KEY (room, PERIOD at) REFER
 -- cluster fails: 55000
 INSERT INTO guests VALUES (1, '[2,4)');
 DROP TABLE guests;
+CREATE TABLE visits (room int REFERENCES t NOT ENFORCED);
+INSERT INTO visits VALUES (3), (NULL);
+-- cluster fails: 0A000
+ALTER TABLE visits ALTER CONSTRAINT visits_room_fkey ENFORCED;
+DROP TABLE visits;
