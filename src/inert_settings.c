@@ -89,7 +89,6 @@
 
 /* Name and default; also those that are lists of words in Citus */
 #define TEXT_SETTINGS(S) \
-	S(cluster_name, "default") \
 	S(coordinator_aggregation_strategy, "row-gather") \
 	S(create_object_propagation, "immediate") \
 	S(enable_manual_metadata_changes_for_user, "") \
@@ -104,8 +103,7 @@
 	S(stat_tenants_log_level, "off") \
 	S(superuser, "") \
 	S(task_assignment_policy, "greedy") \
-	S(task_executor_type, "adaptive") \
-	S(use_secondary_nodes, "never")
+	S(task_executor_type, "adaptive")
 
 /* Warns the client that sets it; for configuration files, the server's log. */
 static void

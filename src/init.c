@@ -13,6 +13,7 @@
 
 #include "catalog/cache_limit.h"
 #include "catalog/extension_version.h"
+#include "catalog/follower.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -135,6 +136,7 @@ _PG_init(void)
 	cache_limit_init();
 	extension_version_init();
 	node_init();
+	follower_init();
 	node_session_init();
 	stat_counters_init();
 	remote_init();

@@ -135,7 +135,7 @@ compare_nodes(const ListCell *a, const ListCell *b)
 
 /* A row of pg_dist_node in CurrentMemoryContext. */
 static ClusterNode *
-read_node(HeapTuple tuple, TupleDesc desc, Oid primary_role)
+read_node(HeapTuple tuple, TupleDesc desc, Oid primary, Oid secondary)
 {
 	ClusterNode *node = palloc0(sizeof(ClusterNode));
 	Datum		values[Natts_node];
@@ -150,18 +150,20 @@ read_node(HeapTuple tuple, TupleDesc desc, Oid primary_role)
 	node->has_metadata = DatumGetBool(values[Anum_node_hasmetadata - 1]);
 	node->metadata_synced = DatumGetBool(values[Anum_node_metadatasynced - 1]);
 	node->should_have_shards = DatumGetBool(values[Anum_node_shouldhaveshards - 1]);
-	node->is_primary = DatumGetObjectId(values[Anum_node_noderole - 1]) == primary_role;
+	node->is_primary = DatumGetObjectId(values[Anum_node_noderole - 1]) == primary;
+	node->is_secondary = DatumGetObjectId(values[Anum_node_noderole - 1]) == secondary;
+	node->cluster = pstrdup(NameStr(*DatumGetName(values[Anum_node_nodecluster - 1])));
 	return node;
 }
 
-/* Oid of noderole's value 'primary'. */
+/* Oid of a value of noderole. */
 static Oid
-primary_role(void)
+role_value(const char *name)
 {
 	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
 									   CStringGetDatum("noderole"), ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
 
-	return GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum("primary"));
+	return GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(name));
 }
 
 /* Reads pg_dist_node. */
@@ -170,7 +172,8 @@ load_nodes(void)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus nodes", ALLOCSET_SMALL_SIZES);
 	int32		own_group = metadata_local_group();
-	Oid			primary = primary_role();
+	Oid			primary = role_value("primary");
+	Oid			secondary = role_value("secondary");
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	NodeSet    *set = palloc0(sizeof(NodeSet));
 	Relation	relation;
@@ -180,7 +183,7 @@ load_nodes(void)
 	relation = table_open(dist_relid(PG_DIST_NODE), AccessShareLock);
 	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		set->all = lappend(set->all, read_node(tuple, RelationGetDescr(relation), primary));
+		set->all = lappend(set->all, read_node(tuple, RelationGetDescr(relation), primary, secondary));
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 
@@ -398,7 +401,7 @@ register_local_server(void)
 		values[Anum_node_noderack - 1] = CStringGetTextDatum("default");
 		values[Anum_node_hasmetadata - 1] = BoolGetDatum(true);
 		values[Anum_node_isactive - 1] = BoolGetDatum(true);
-		values[Anum_node_noderole - 1] = ObjectIdGetDatum(primary_role());
+		values[Anum_node_noderole - 1] = ObjectIdGetDatum(role_value("primary"));
 		values[Anum_node_nodecluster - 1] = NameGetDatum(&cluster);
 		values[Anum_node_metadatasynced - 1] = BoolGetDatum(true);
 		values[Anum_node_shouldhaveshards - 1] = BoolGetDatum(true);

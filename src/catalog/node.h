@@ -22,6 +22,9 @@ typedef struct ClusterNode
 	bool		has_metadata;
 	bool		metadata_synced;	/* false: has missed changes of nodes */
 	bool		is_primary;
+	bool		is_secondary;	/* a standby of its group's primary */
+	char	   *cluster;		/* of secondaries; the primaries' is
+								 * "default" */
 	bool		should_have_shards;
 } ClusterNode;
 

@@ -39,6 +39,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/backends.h"
+#include "catalog/follower.h"
 #include "cluster/member_sync.h"
 #include "columnar/compaction.h"
 #include "daemon/private.h"
@@ -86,6 +87,8 @@ static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_r
 static const DaemonJob compaction_job = {"compaction of columnar tables", &columnar_compaction_naptime, NULL,
 columnar_compaction_job, NULL, columnar_compaction_goes_on};
 
+static const DaemonJob follower_job = {"mark for standbys", NULL, follower_mark_interval, follower_mark, NULL};
+
 static const DaemonJob cleanup_of_moves = {"what moves left", &cleanup_interval, NULL, cleanup_job, NULL};
 
 void
@@ -111,6 +114,7 @@ daemon_init(void)
 	daemon_add_job(&rebalance_job);
 	daemon_add_job(&cleanup_of_moves);
 	daemon_add_job(&compaction_job);
+	daemon_add_job(&follower_job);
 	autoanalyze_init();
 	launcher_init();
 }

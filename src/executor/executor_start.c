@@ -21,6 +21,7 @@
 
 #include "columnar/index_columns.h"
 #include "columnar/stripe_writer.h"
+#include "catalog/follower.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "executor/delegated_call_run.h"
@@ -163,7 +164,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (tag.traits.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tenant_task_starts(query_desc, &tag);
 	if (tag.kind == TAG_SHARD)
+	{
+		follower_check_staleness();
 		consider_generic_plan(query_desc);
+	}
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
 	else

@@ -31,6 +31,7 @@
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
 
+#include "catalog/follower.h"
 #include "executor/statement_snapshot.h"
 #include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
@@ -484,7 +485,7 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 		exchange_snapshot(query_desc, snapshot_for_task());
 		return false;
 	}
-	if ((!distributed_snapshots && !snapshot_imported) || !metadata_available())
+	if ((!distributed_snapshots && !snapshot_imported) || !metadata_available() || follower_reads())
 		return false;
 
 	statement_use(query_desc->plannedstmt, &use);

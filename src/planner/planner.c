@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/cache_limit.h"
+#include "catalog/follower.h"
 #include "catalog/metadata.h"
 #include "compat/planner_call.h"
 #include "lib/trace.h"
@@ -384,6 +385,8 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	bool		tracks_rows = cursor_plan_prepare(query, cursor_options);
 	PlannedStmt *plan = NULL;
 
+	if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
+		follower_refuse_write();
 	replica_identity_check(query);
 	if (!tracks_rows && plan_by_global_index != NULL)
 		plan = plan_by_global_index(query, query_string, cursor_options, params);

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "catalog/follower.h"
 #include "catalog/node.h"
 #include "remote/private.h"
 
@@ -86,8 +87,10 @@ release_all(RemoteConn **conns, int nconns)
 void
 remote_exec_list(int32 groupid, List *commands)
 {
-	RemoteConn *conn = acquire_for_command(groupid);
+	RemoteConn *conn;
 
+	follower_refuse_write();
+	conn = acquire_for_command(groupid);
 	run_lists(&conn, 1, commands);
 	remote_release(conn, &command_owner);
 }
@@ -95,8 +98,10 @@ remote_exec_list(int32 groupid, List *commands)
 void
 remote_exec(int32 groupid, const char *sql)
 {
-	RemoteConn *conn = acquire_for_command(groupid);
+	RemoteConn *conn;
 
+	follower_refuse_write();
+	conn = acquire_for_command(groupid);
 	remote_send(conn, sql, NULL, SEND_IN_XACT | SEND_WRITE);
 	remote_finish(conn);
 	remote_release(conn, &command_owner);
@@ -109,6 +114,7 @@ acquire_all_for_command(int *nconns)
 	List	   *nodes = node_active_primaries_remote();
 	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(list_length(nodes), 1));
 
+	follower_refuse_write();
 	*nconns = 0;
 	foreach_ptr(const ClusterNode, node, nodes)
 	{

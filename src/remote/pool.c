@@ -28,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/backends.h"
+#include "catalog/follower.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
@@ -345,7 +346,7 @@ has_moved(RemoteConn *conn)
 	const ClusterNode *node;
 
 	node_await_address(conn->groupid);
-	node = node_of_group(conn->groupid);
+	node = follower_or_node_of_group(conn->groupid);
 	return node->port != conn->nodeport || strcmp(node->host, conn->nodename) != 0;
 }
 
@@ -374,7 +375,7 @@ connect_new(const ClusterNode *node, RemoteOwner *owner, int mode)
 		connect_close(conn);
 		if (optional)
 			return NULL;
-		node = node_of_group(groupid);
+		node = follower_or_node_of_group(groupid);
 	}
 }
 
@@ -397,7 +398,7 @@ count_claimed(int32 groupid)
 static RemoteConn *
 acquire_connection(int32 groupid, RemoteOwner *owner, bool primary)
 {
-	const ClusterNode *node = node_of_group(groupid);
+	const ClusterNode *node = follower_or_node_of_group(groupid);
 	bool		enough = !primary && count_claimed(groupid) >= max_adaptive_executor_pool_size;
 	RemoteConn *conn = find_idle(node, !primary && owner->resends);
 
@@ -471,8 +472,9 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 	RemoteConn *conn;
 
 	node_session_check_call();
+	follower_refuse_write();
 	begin_use(CONNECT_POOLED);
-	node = node_of_group(groupid);
+	node = follower_or_node_of_group(groupid);
 	conn = find_idle(node, false);
 	if (conn == NULL || !conn->priv->direct || conn->xact != REMOTE_XACT_NONE)
 		return connect_new(node, owner, OPEN_PAST_POOLER);
@@ -601,7 +603,10 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 	node_session_check_call();
 	begin_use(CONNECT_POOLED);
 	if (write)
+	{
+		follower_refuse_write();
 		node_share_address_local(groupid);
+	}
 	conn = find_primary(groupid);
 	if (write || (conn != NULL && conn->xact != REMOTE_XACT_NONE) ||
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
@@ -623,7 +628,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 			return NULL;
 
 	begin_use(CONNECT_POOLED);
-	node = node_of_group(groupid);
+	node = follower_or_node_of_group(groupid);
 	conn = find_idle(node, false);
 	if (conn == NULL)
 	{

@@ -27,6 +27,7 @@
 #include "access/xact.h"
 
 #include "catalog/backends.h"
+#include "catalog/follower.h"
 #include "catalog/node_session.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
@@ -102,7 +103,7 @@ first_use(void)
 static void
 open_remote(RemoteConn *conn, int level)
 {
-	bool		read_only = level > 1 ? dist_transaction.top_read_only : XactReadOnly;
+	bool		read_only = follower_reads() || (level > 1 ? dist_transaction.top_read_only : XactReadOnly);
 	const char *isolation = XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" :
 		XactIsoLevel == XACT_REPEATABLE_READ ? "REPEATABLE READ" : "READ COMMITTED";
 	char		command[128] = "BEGIN";
