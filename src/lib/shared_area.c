@@ -4,7 +4,9 @@
  *	  Structures in shared memory, each with a lightweight lock.
  *
  * Modules add their areas in their init functions; the server's hooks then
- * reserve and create them all.
+ * reserve and create them all.  The system has filled the server's segment
+ * with zeros when it was mapped, also after a crash; nothing is written here,
+ * since an area takes memory only where it has been written to.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +50,6 @@ create_area(SharedArea *area)
 	*area->memory = ShmemInitStruct(area->name, area_size(area), &found);
 	if (found)
 		return;
-	memset(*area->memory, 0, area_size(area));
 	(*area->memory)->lock = &GetNamedLWLockTranche(area->name)->lock;
 	if (area->fill != NULL)
 		area->fill();
