@@ -373,6 +373,16 @@ triggers_before_statement(TriggerRun *run)
 		ExecBSDeleteTriggers(run->estate, run->info);
 }
 
+/* Remembers a trigger that has noted keys; rows have memory of their own. */
+static void
+note_trigger(TriggerRun *run, Trigger *trigger)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(run->context);
+
+	run->noted = list_append_unique_ptr(run->noted, trigger);
+	MemoryContextSwitchTo(old_context);
+}
+
 /*
  * Calls the triggers of global indexes and foreign keys for a command, and
  * forgets its rows.
@@ -398,7 +408,7 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 		fmgr_info(trigger->tgfoid, &function);
 		InitFunctionCallInfoData(*call, &function, 0, InvalidOid, (fmNodePtr) &data, NULL);
 		if (FunctionCallInvoke(call) != (Datum) 0)
-			run->noted = list_append_unique_ptr(run->noted, trigger);
+			note_trigger(run, trigger);
 	}
 	if (rows->old != NULL)
 		tuplestore_end(rows->old);

@@ -255,7 +255,7 @@ extern const InsertStreamMethods *insert_stream_methods;
  *
  * find: whether the key of a row in one of the table's indexes has an entry,
  * as far as a snapshot of now shows; then sets the distribution value of the
- * row that has it, in CurrentMemoryContext.
+ * row that has it, which may be null, in CurrentMemoryContext.
  *
  * claim: adds the entries of a new row in all global indexes of its table.
  * False if another row has its key in one of the indexes given, after waiting
@@ -264,7 +264,7 @@ extern const InsertStreamMethods *insert_stream_methods;
  */
 typedef struct GlobalKeyMethods
 {
-	bool		(*find) (Relation rel, List *indexes, TupleTableSlot *row, Datum *value);
+	bool		(*find) (Relation rel, List *indexes, TupleTableSlot *row, NullableDatum *value);
 	bool		(*claim) (Relation rel, List *indexes, TupleTableSlot *row);
 } GlobalKeyMethods;
 

@@ -217,12 +217,12 @@ static bool
 find_key(DistModifyState *state, TupleTableSlot *proposed, int *shard)
 {
 	Relation	rel = table_open(state->plan.relid, NoLock);
-	Datum		value;
+	NullableDatum value;
 	bool		found = global_key_methods->find(rel, state->plan.arbiters, proposed, &value);
 
 	table_close(rel, NoLock);
 	if (found)
-		*shard = shard_index_of_stored(state->table, value, false);
+		*shard = shard_index_of_stored(state->table, value.value, value.isnull);
 	return found;
 }
 

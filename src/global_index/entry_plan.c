@@ -127,7 +127,7 @@ entry_plan(const EntryStatement *statement)
 }
 
 bool
-entry_find(const EntryStatement *statement, Datum *keys, bool latest, Datum *value)
+entry_find(const EntryStatement *statement, Datum *keys, bool latest, NullableDatum *value)
 {
 	MemoryContext context = CurrentMemoryContext;
 	RunAs		caller = run_as_owner_begin(statement->entries);
@@ -141,10 +141,10 @@ entry_find(const EntryStatement *statement, Datum *keys, bool latest, Datum *val
 	{
 		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, 0);
 		MemoryContext old_context = MemoryContextSwitchTo(context);
-		bool		isnull;
 
-		*value = datumCopy(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull), att->attbyval,
-						   att->attlen);
+		value->value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &value->isnull);
+		if (!value->isnull)
+			value->value = datumCopy(value->value, att->attbyval, att->attlen);
 		MemoryContextSwitchTo(old_context);
 	}
 	SPI_finish();

@@ -38,11 +38,11 @@ extern int	entry_params(EntryStatementKind kind, int nkeys);
 
 /*
  * Finds the entry of a key, none of whose values is null: false, or the
- * distribution value of its row, in CurrentMemoryContext.  statement: an
- * ENTRY_FIND.  latest: reads what is committed, or own, now; else what the
- * active snapshot shows.
+ * distribution value of its row, which may be null, in CurrentMemoryContext.
+ * statement: an ENTRY_FIND.  latest: reads what is committed, or own, now;
+ * else what the active snapshot shows.
  */
-extern bool entry_find(const EntryStatement *statement, Datum *keys, bool latest, Datum *value);
+extern bool entry_find(const EntryStatement *statement, Datum *keys, bool latest, NullableDatum *value);
 
 /* The plan of a statement, in SPI, with the rights of the entries' owner. */
 extern SPIPlanPtr entry_plan(const EntryStatement *statement);

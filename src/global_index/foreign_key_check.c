@@ -404,6 +404,7 @@ add_shards(const GlobalKey *key, KeyParams *params)
 	Oid			entries = global_index_entries(key->index);
 	AttrNumber	attnos[INDEX_MAX_KEYS];
 	AttrNumber	value = 0;
+	int			count = 0;
 	Relation	index;
 	Datum	   *values;
 
@@ -423,9 +424,10 @@ add_shards(const GlobalKey *key, KeyParams *params)
 	{
 		bool		isnull;
 
-		values[i] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+		values[count] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+		count += isnull ? 0 : 1;
 	}
-	add_array(params, get_atttype(entries, value), values, (int) SPI_processed);
+	add_array(params, get_atttype(entries, value), values, count);
 	return true;
 }
 

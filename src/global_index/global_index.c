@@ -234,11 +234,12 @@ create_entries(Relation rel, Relation index)
 		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 
 		/* of a domain, the base type: the rows have been checked */
-		appendStringInfo(&columns, "%s%s %s%s%s NOT NULL", i == 0 ? "" : ", ",
+		appendStringInfo(&columns, "%s%s %s%s%s%s", i == 0 ? "" : ", ",
 						 i < nkeys ? quote_identifier(NameStr(att->attname)) : ENTRY_DISTRIBUTION_VALUE,
 						 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
 						 OidIsValid(att->attcollation) ? " COLLATE " : "",
-						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "");
+						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "",
+						 i < nkeys ? " NOT NULL" : "");
 		if (i < nkeys)
 			appendStringInfo(&keys, "%s%s", i == 0 ? "" : ", ", quote_identifier(NameStr(att->attname)));
 	}

@@ -9,8 +9,9 @@
  *
  *	  tenant = ANY (ARRAY(SELECT .. FROM entries WHERE email IN (..)))
  *
- * The subquery runs first, and tells the table's scan its shards.  The
- * statement reads both as of one point in time, since it reads several shards.
+ * with OR tenant IS NULL, unless the column is NOT NULL.  The subquery runs
+ * first, and tells the table's scan its shards.  The statement reads both as
+ * of one point in time, since it reads several shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -129,10 +130,11 @@ values_query(Oid entries, List *values)
 
 /* The condition that rows of the table are in shards of keys with entries. */
 static Node *
-shards_condition(const DistTable *table, Index varno, Oid entries, List *values)
+shards_condition(const DistTable *table, Relation rel, Index varno, Oid entries, List *values)
 {
 	SubLink    *sublink = makeNode(SubLink);
 	Var		   *column = makeVar(varno, table->dist_attno, table->dist_type, table->dist_typmod, table->dist_collation, 0);
+	NullTest   *null;
 	Node	   *condition;
 
 	sublink->subLinkType = ARRAY_SUBLINK;
@@ -141,7 +143,13 @@ shards_condition(const DistTable *table, Index varno, Oid entries, List *values)
 	condition = (Node *) make_scalar_array_op(NULL, list_make2(makeString("pg_catalog"), makeString("=")), true,
 											  (Node *) column, (Node *) sublink, -1);
 	assign_expr_collations(NULL, condition);
-	return condition;
+	if (TupleDescAttr(RelationGetDescr(rel), table->dist_attno - 1)->attnotnull)
+		return condition;
+	null = makeNode(NullTest);
+	null->arg = (Expr *) copyObject(column);
+	null->nulltesttype = IS_NULL;
+	null->location = -1;
+	return (Node *) makeBoolExpr(OR_EXPR, list_make2(condition, null), -1);
 }
 
 /*
@@ -163,7 +171,7 @@ implied_condition(Node *filter, Index varno, const DistTable *table, const Narro
 		if (condition == NULL && (values = key_values(filter, varno, index, true)) != NIL &&
 			global_index_finds(index, table, filter, varno) && is_worthwhile(narrowing, table, values) &&
 			OidIsValid(entries = global_index_entries(indexid)))
-			condition = shards_condition(table, varno, entries, values);
+			condition = shards_condition(table, rel, varno, entries, values);
 		index_close(index, AccessShareLock);
 	}
 	relation_close(rel, NoLock);

@@ -44,7 +44,7 @@ typedef struct GlobalLookupState
  * if there is none.  The value is in CurrentMemoryContext.
  */
 static bool
-ask_entries(GlobalLookupState *state, Datum *value)
+ask_entries(GlobalLookupState *state, NullableDatum *value)
 {
 	int			nkeys = list_length(state->values->exprs);
 	EntryStatement statement = {.kind = ENTRY_FIND, .entries = state->lookup.entries, .nkeys = nkeys};
@@ -88,8 +88,8 @@ run_lookup(GlobalLookupState *state)
 	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
 	GlobalLookup *lookup = &state->lookup;
 	PlannedStmt *one_shard = makeNode(PlannedStmt);
-	uint64		processed;
-	Datum		value;
+	uint64		processed = 0;
+	NullableDatum value;
 	Oid			type;
 
 	state->rows = tuplestore_begin_heap(false, false, work_mem);
@@ -98,8 +98,10 @@ run_lookup(GlobalLookupState *state)
 	type = get_atttype(lookup->entries, list_length(state->values->exprs) + 1);
 	*one_shard = *lookup->one_shard;
 	one_shard->planTree = linitial(plan->custom_plans);
-	processed = nested_run(one_shard, estate->es_sourceText, shard_params(lookup, estate->es_param_list_info, value, type),
-						   state->rows, CurrentMemoryContext);
+	if (!value.isnull)			/* else the filter has no shard for it */
+		processed = nested_run(one_shard, estate->es_sourceText,
+							   shard_params(lookup, estate->es_param_list_info, value.value, type), state->rows,
+							   CurrentMemoryContext);
 	if (processed == 0)
 		processed = nested_run(global_lookup_plan_all(lookup->query, estate->es_sourceText, estate->es_param_list_info),
 							   estate->es_sourceText, estate->es_param_list_info, state->rows, CurrentMemoryContext);

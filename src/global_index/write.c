@@ -61,13 +61,15 @@ typedef struct KeyBatch
 {
 	int			count;
 	Datum	   *values[INDEX_MAX_KEYS + 1];
+	bool	   *nulls;			/* of the distribution values */
 } KeyBatch;
 
 /* The entry of a row: its key, and its distribution value. */
 typedef struct Entry
 {
-	bool		exists;			/* the condition holds, and none is null */
+	bool		exists;			/* the condition holds, and no key is null */
 	Datum		values[INDEX_MAX_KEYS + 1];
+	bool		isnull;			/* the distribution value is */
 } Entry;
 
 /* A global index that a trigger maintains. */
@@ -159,7 +161,8 @@ typedef struct EntryWrite
 {
 	const char *sql;			/* without parameters; NULL: statement, */
 	const EntryStatement *statement;
-	Datum	   *values;			/* with these, of which none is null */
+	Datum	   *values;			/* with these */
+	const char *nulls;			/* NULL: none is null */
 } EntryWrite;
 
 /* Writes entries, as their owner; returns how many. */
@@ -175,7 +178,7 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 	{
 		SPI_connect();
 		if ((write->sql != NULL ? SPI_execute(write->sql, false, 0) :
-			 SPI_execute_plan(entry_plan(write->statement), write->values, NULL, false, 0)) < 0)
+			 SPI_execute_plan(entry_plan(write->statement), write->values, write->nulls, false, 0)) < 0)
 			elog(ERROR, "SPI failed: a write of entries");
 		processed = SPI_processed;
 		SPI_finish();
@@ -201,7 +204,12 @@ batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, Entry
 	bool		one = batch->count == 1;
 	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = write->entries, .nkeys = write->nkeys};
 	Datum		values[INDEX_MAX_KEYS + 1];
+	char		nulls[INDEX_MAX_KEYS + 1];
+	int			lower_bound = 1;
 
+	memset(nulls, ' ', sizeof(nulls));
+	if (one && batch->nulls[0])
+		nulls[write->nkeys] = 'n';
 	for (int i = 0; i < entry_params(statement.kind, write->nkeys); i++)
 	{
 		Form_pg_attribute att = write->columns[i];
@@ -209,10 +217,11 @@ batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, Entry
 
 		statement.types[i] = one ? type : get_array_type(type);
 		values[i] = one ? batch->values[i][0] :
-			PointerGetDatum(construct_array(batch->values[i], batch->count, type, att->attlen, att->attbyval, att->attalign));
+			PointerGetDatum(construct_md_array(batch->values[i], i < write->nkeys ? NULL : batch->nulls, 1, &batch->count,
+											   &lower_bound, type, att->attlen, att->attbyval, att->attalign));
 	}
 	return write_entries(write->rel, write->index, write->entries,
-						 &(EntryWrite) {.statement = &statement, .values = values});
+						 &(EntryWrite) {.statement = &statement, .values = values, .nulls = nulls});
 }
 
 /*
@@ -261,8 +270,8 @@ entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 	if (entry->exists)
 	{
 		FormIndexDatum(write->info, row, write->estate, entry->values, nulls);
-		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &nulls[write->nkeys]);
-		for (int i = 0; i <= write->nkeys; i++)
+		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &entry->isnull);
+		for (int i = 0; i < write->nkeys; i++)
 			entry->exists = entry->exists && !nulls[i];
 	}
 	MemoryContextSwitchTo(old);
@@ -280,7 +289,8 @@ batch_add(IndexWrite *write, KeyBatch *batch, const Entry *entry)
 {
 	MemoryContext old = MemoryContextSwitchTo(write->context);
 
-	for (int i = 0; i <= write->nkeys; i++)
+	batch->nulls[batch->count] = entry->isnull;
+	for (int i = 0; i < write->nkeys + (entry->isnull ? 0 : 1); i++)
 		batch->values[i][batch->count] = datumCopy(entry->values[i], write->columns[i]->attbyval, write->columns[i]->attlen);
 	batch->count++;
 	MemoryContextSwitchTo(old);
@@ -292,7 +302,9 @@ same_entry(const IndexWrite *write, const Entry *old, const Entry *new)
 {
 	if (!old->exists || !new->exists)
 		return old->exists == new->exists;
-	for (int i = 0; i <= write->nkeys; i++)
+	if (old->isnull != new->isnull)
+		return false;
+	for (int i = 0; i < write->nkeys + (old->isnull ? 0 : 1); i++)
 		if (!datum_image_eq(old->values[i], new->values[i], write->columns[i]->attbyval, write->columns[i]->attlen))
 			return false;
 	return true;
@@ -386,6 +398,8 @@ make_batches(IndexWrite *write, int rows)
 		write->gone.values[i] = palloc(sizeof(Datum) * rows);
 		write->added.values[i] = palloc(sizeof(Datum) * rows);
 	}
+	write->gone.nulls = palloc(rows);
+	write->added.nulls = palloc(rows);
 }
 
 static void
@@ -422,7 +436,7 @@ citus_internal_global_index_write(PG_FUNCTION_ARGS)
 
 /* GlobalKeyMethods.find */
 static bool
-key_find(Relation rel, List *indexes, TupleTableSlot *row, Datum *value)
+key_find(Relation rel, List *indexes, TupleTableSlot *row, NullableDatum *value)
 {
 	foreach_oid(indexid, indexes)
 	{

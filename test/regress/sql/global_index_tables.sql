@@ -92,5 +92,27 @@ COPY names FROM STDIN;
 \.
 SELECT citus_check_global_index('names_folded_key');
 SELECT * FROM names ORDER BY t;
+
+-- rows without a distribution value
+CREATE TABLE nowhere (t text, k int UNIQUE, n int);
+SELECT create_distributed_table('nowhere', 't');
+INSERT INTO nowhere SELECT CASE WHEN i % 3 > 0 THEN 't' || i END, i, i FROM generate_series(1, 30) i;
+INSERT INTO nowhere VALUES ('x', 3);
+INSERT INTO nowhere VALUES (NULL, 4);
+SELECT * FROM nowhere WHERE k = 3;
+UPDATE nowhere SET n = 33 WHERE k = 3;
+SET citus.round_trip_cost = 0;
+SET citus.task_cost = 0;
+SELECT count(*), sum(n) FROM nowhere WHERE k IN (3, 4, 5);
+ALTER TABLE nowhere ADD COLUMN s int NOT NULL DEFAULT 1;
+RESET citus.round_trip_cost;
+RESET citus.task_cost;
+INSERT INTO nowhere VALUES ('x', 3) ON CONFLICT (k) DO UPDATE SET n = 34, t = excluded.t RETURNING *;
+INSERT INTO nowhere VALUES ('y', 6), (NULL, 7), (NULL, 31) ON CONFLICT (k) DO UPDATE SET t = excluded.t RETURNING *;
+UPDATE nowhere SET t = NULL WHERE k IN (1, 2);
+INSERT INTO nowhere VALUES ('x', 1);
+DELETE FROM nowhere WHERE t IS NULL;
+INSERT INTO nowhere VALUES (NULL, 1);
+SELECT citus_check_global_index('nowhere_k_key'), count(*) FROM nowhere;
 SET client_min_messages = warning;
 DROP SCHEMA global_index_tables CASCADE;
