@@ -39,6 +39,7 @@ class NodeBackup:
         self.folder = os.path.join(folder, f"node{node['nodeid']}")
         self.wal = os.path.join(self.folder, "wal")
         self.receiver = None
+        self.copier = None
         self.slot = None        # by which the server keeps what is not received yet
 
     def receive(self):
@@ -54,10 +55,11 @@ class NodeBackup:
             self.check_receiver(deadline)
 
     def copy(self):
-        done = subprocess.run([program("pg_basebackup"), "-w", "-X", "none", "-c", "fast", "--no-manifest", "-D", os.path.join(self.folder, "base"),
-                               "-d", self.dsn], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ClusterError(f"node {self.address()}: {done.stderr.strip()}")
+        self.copier = subprocess.Popen([program("pg_basebackup"), "-w", "-X", "none", "-c", "fast", "--no-manifest", "-D",
+                                        os.path.join(self.folder, "base"), "-d", self.dsn], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        message = self.copier.communicate()[1]
+        if self.copier.returncode != 0:
+            raise ClusterError(f"node {self.address()}: {message.strip()}")
 
     def complete(self):
         """Waits until the log up to now, which is after the restore point, is here."""
@@ -74,6 +76,12 @@ class NodeBackup:
         if time.monotonic() > deadline:
             raise ClusterError(f"node {self.address()}: its write-ahead log was not received within {PATIENCE} s")
         time.sleep(0.1)
+
+    def abandon(self):
+        """Ends the programs that run, and so the steps that wait for them."""
+        for process in (self.receiver, self.copier):
+            if process is not None and process.poll() is None:
+                process.terminate()
 
     def stop(self):
         if self.receiver is not None and self.receiver.poll() is None:
@@ -119,7 +127,12 @@ def take(dsn, folder):
 
 def in_parallel(step, parts):
     with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(step, parts))
+        try:
+            list(pool.map(step, parts))
+        except BaseException:       # also a signal
+            for part in parts:
+                part.abandon()
+            raise
 
 
 def manifest_of(folder):

@@ -1,6 +1,7 @@
 """The command line of tools/backup."""
 
 import argparse
+import signal
 import sys
 
 from pomelo_cluster.host import ClusterError
@@ -68,8 +69,15 @@ def cmd_finish(args):
     print(finish(args.folder, args.dsn, dict(args.addresses)))
 
 
+def ends(number, frame):
+    """A signal ends the program as an error does: what runs on the nodes is cleaned up."""
+    raise ClusterError(f"ended by {signal.Signals(number).name}")
+
+
 def main(argv=None):
     args = parser().parse_args(argv)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, ends)
     try:
         args.run(args)
     except ClusterError as error:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -70,6 +71,23 @@ def test_restored(make_cluster, tmp_path):
     finally:
         for node in restored:
             node.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_killed(cluster, tmp_path, number):
+    """Ended by a signal while it copies, it leaves no slot and no program, and a folder that is no backup; the next one succeeds."""
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE 'pomelo_backup%'"
+    copies = "SELECT count(*) FROM pg_stat_progress_basebackup"
+    with subprocess.Popen([sys.executable, TOOL, "take", dsn(cluster.coordinator), tmp_path / "killed"], stderr=subprocess.PIPE, text=True) as tool:
+        wait_until(lambda: any(node.sql(copies) != "0" for node in cluster.nodes) or tool.poll() is not None, "a copy")
+        tool.send_signal(number)
+        message = tool.communicate()[1]
+    assert tool.returncode == 1 and f"ended by {number.name}" in message
+    for node in cluster.nodes:
+        assert node.sql(slots) == "0"
+        wait_until(lambda node=node: node.sql("SELECT count(*) FROM pg_stat_replication") == "0", "the programs to end")
+    backup("show", tmp_path / "killed", fails="is no complete backup")
+    backup("take", dsn(cluster.coordinator), tmp_path / "killed", fails="is not empty")
 
 
 def test_refusals(cluster, tmp_path):
