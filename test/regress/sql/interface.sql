@@ -383,10 +383,10 @@ CREATE FUNCTION pg_temp.refusals(OUT call text, OUT state text, OUT hint text) R
 BEGIN
 	FOR call IN
 		SELECT format('SELECT %s(%s)', p.proname, (SELECT string_agg(format('%L::%s', CASE
-			WHEN t = 'regclass'::regtype THEN 'pg_class' WHEN t IN ('integer'::regtype, 'bigint'::regtype) THEN '1'
+			WHEN t = 'regclass'::regtype THEN 'pg_class' WHEN t IN ('integer'::regtype, 'bigint'::regtype, 'oid'::regtype) THEN '1'
 			WHEN t = 'boolean'::regtype THEN 'true' WHEN t = 'timestamptz'::regtype THEN 'now' WHEN t = 'regtype'::regtype THEN 'int'
 			WHEN t::regtype::text ~ '\[\]$' THEN '{1}' WHEN t = 'citus.distribution_type'::regtype THEN 'hash'
-			WHEN t = 'citus.shard_transfer_mode'::regtype THEN 'auto' ELSE 'x' END, t::regtype), ', ' ORDER BY n)
+			WHEN t = 'citus.shard_transfer_mode'::regtype THEN 'auto' ELSE 'x' END, CASE WHEN t = 'anyelement'::regtype THEN 'text'::regtype ELSE t::regtype END), ', ' ORDER BY n)
 			FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)))
 		FROM pg_proc p WHERE obj_description(p.oid, 'pg_proc') ~ '^refused' ORDER BY p.oid::regprocedure::text COLLATE "C"
 	LOOP
