@@ -1,5 +1,7 @@
 """citus_health(): each fault is found, and its remedy, pasted on the node that the finding names, mends it."""
 
+import os
+import subprocess
 import threading
 import time
 
@@ -10,7 +12,7 @@ from harness import servers
 from harness.servers import rows, value, wait_until
 from harness.stopped import Stopped
 from harness.statement import Statement
-from pomelo_cluster import find_free_ports
+from pomelo_cluster import find_free_ports, host
 
 pytestmark = pytest.mark.some(6)
 MB = 2**20
@@ -99,6 +101,41 @@ def test_alone(make_cluster):
     made = make_cluster(workers=0, kind="bare")
     assert {(finding.subject, finding.host) for finding in findings(made)} == \
         {("setting fsync", "localhost"), ("setting full_page_writes", "localhost")}
+
+
+@pytest.fixture
+def small_disk(tmp_path, monkeypatch):
+    """A file system of 400 MB, in memory, where clusters are made."""
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", tmp_path], check=False).returncode != 0:
+        pytest.skip("a file system can't be mounted here")
+    os.chmod(tmp_path, 0o755)
+    for folder in list(tmp_path.parents)[:2]:
+        os.chmod(folder, 0o755)     # the servers' user looks for its own folder
+    host.give(tmp_path)
+    monkeypatch.setenv("POMELO_STATE", str(tmp_path))
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_full_disk(small_disk):
+    """A disk with little space is found within ten seconds, sooner or later critical, and not once there is space again."""
+    with servers.cluster(purpose="check-full-disk", workers=1, settings={"max_wal_size": "32MB", "min_wal_size": "32MB"}) as made:
+        def fill(share):
+            """Leaves that share of the file system free."""
+            found = os.statvfs(small_disk)
+            with open(small_disk / "filler", "ab") as filler:
+                os.posix_fallocate(filler.fileno(), 0, os.fstat(filler.fileno()).st_size +
+                                   max(0, found.f_bavail - int(share * found.f_blocks)) * found.f_frsize)
+
+        assert not findings(made, subject="disk")
+        for share, severity in ((0.08, "warning"), (0.03, "critical")):
+            fill(share)
+            start = time.monotonic()
+            found = wait_until(lambda: findings(made, subject="disk"), "a finding")
+            assert time.monotonic() - start < 10
+            assert [each.severity for each in found] == [severity] * 2 and "are free" in found[0].finding
+        os.unlink(small_disk / "filler")
+        assert not findings(made, subject="disk")
 
 
 @pytest.mark.parametrize("number", [1, 0], ids=["worker", "coordinator"])
