@@ -43,6 +43,7 @@
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"
+#include "copy/frame_runner.h"
 #include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/run_as.h"
@@ -201,6 +202,8 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 	char	   *command = psprintf("%sINSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
 								   task_tag_write(&tag), name, columns, columns);
 	RunAs		caller = run_as_owner_begin(relid);
+	Relation	rel = table_open(relid, NoLock);
+	int			hidden = frame_checks_hide(rel);
 
 	enr->md.name = MOVED_ROWS;
 	enr->md.tupdesc = desc;
@@ -209,8 +212,17 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 	enr->reldata = store;
 	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed");
-	if (execute_unpublished(command) != SPI_OK_INSERT)
-		elog(ERROR, "could not insert the rows of table %s", name);
+	PG_TRY();
+	{
+		if (execute_unpublished(command) != SPI_OK_INSERT)
+			elog(ERROR, "could not insert the rows of table %s", name);
+	}
+	PG_FINALLY();
+	{
+		frame_checks_show(rel, hidden);
+	}
+	PG_END_TRY();
+	table_close(rel, NoLock);
 	SPI_unregister_relation(MOVED_ROWS);
 	run_as_end(caller);
 }

@@ -37,6 +37,7 @@
 #include "remote/shard_names.h"
 #include "remote/wire_type.h"
 #include "sharding/hash.h"
+#include "txn/unpublished.h"
 
 /*
  * The header of a binary COPY file: signature, flags, length of the header
@@ -373,6 +374,21 @@ frame_trust_domains(CopyFromState cstate)
 	}
 }
 
+int
+frame_checks_hide(Relation rel)
+{
+	int			number = rel->rd_rel->relchecks;
+
+	rel->rd_rel->relchecks = 0;
+	return number;
+}
+
+void
+frame_checks_show(Relation rel, int hidden)
+{
+	rel->rd_rel->relchecks = hidden;
+}
+
 /*
  * Makes the server's COPY store rows in batches of 128 at most.  It would
  * collect up to 1,000, each in a slot of its own, and a resource owner takes
@@ -407,7 +423,8 @@ copy_into(FrameRunner *runner, Relation shard)
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
 	Progress	progress;
-	uint64		rows;
+	int			hidden;
+	volatile uint64 rows = 0;
 
 	save_progress(&progress);
 	nsitem = addRangeTableEntryForRelation(pstate, shard, RowExclusiveLock, NULL, false, false);
@@ -433,7 +450,17 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->shard = shard;
 	if (runner->table->kind == DIST_REFERENCE)
 		runner->hidden_triggers = triggers_hide(shard);
-	rows = CopyFrom(runner->cstate);
+	/* a table's rows that its conversion copies */
+	hidden = unpublished() ? frame_checks_hide(shard) : shard->rd_rel->relchecks;
+	PG_TRY();
+	{
+		rows = CopyFrom(runner->cstate);
+	}
+	PG_FINALLY();
+	{
+		frame_checks_show(shard, hidden);
+	}
+	PG_END_TRY();
 	show_triggers(runner);
 	EndCopyFrom(runner->cstate);
 	restore_progress(&progress);

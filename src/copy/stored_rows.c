@@ -24,7 +24,8 @@ stored_rows_receive(PlannedStmt *pstmt, const char *query_string, QueryCompletio
 	ParseState *pstate;
 	Relation	rel;
 	CopyFromState cstate;
-	uint64		rows;
+	int			hidden;
+	volatile uint64 rows = 0;
 
 	if (!IsA(stmt, CopyStmt) || !stmt->is_from || stmt->filename != NULL || stmt->whereClause != NULL)
 		return false;
@@ -34,7 +35,16 @@ stored_rows_receive(PlannedStmt *pstmt, const char *query_string, QueryCompletio
 	(void) copy_check_insert(pstate, rel, stmt->attlist);
 	cstate = BeginCopyFrom(pstate, rel, NULL, NULL, false, NULL, stmt->attlist, stmt->options);
 	frame_trust_domains(cstate);
-	rows = CopyFrom(cstate);
+	hidden = frame_checks_hide(rel);
+	PG_TRY();
+	{
+		rows = CopyFrom(cstate);
+	}
+	PG_FINALLY();
+	{
+		frame_checks_show(rel, hidden);
+	}
+	PG_END_TRY();
 	EndCopyFrom(cstate);
 	table_close(rel, NoLock);
 	free_parsestate(pstate);

@@ -401,41 +401,6 @@ def test_table_dropped_before_the_move_begins(cluster, coordinator, connect, mod
     assert error is not None and error.sqlstate == "55000" and "dropped" in str(error)
 
 
-def test_values_that_their_domain_rejects(cluster, connect, schema):
-    """A constraint that is NOT VALID is for new values: tables that have others are distributed, and their shards moved."""
-    with connect(cluster.coordinator) as connection:
-        connection.execute(f"SET search_path = {schema}")
-        connection.execute("CREATE DOMAIN small AS int; CREATE DOMAIN need AS text; CREATE DOMAIN smalls AS small[]; "
-                           "CREATE TYPE mood AS ENUM ('dull', 'fine'); CREATE TYPE pair AS (a small, b need, c mood)")
-        for table in ("filled", "copied"):
-            connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, s small, n need, a small[], p pair, ps pair[], d smalls)")
-            connection.execute(f"""INSERT INTO {table} SELECT g, g * 100, NULL, ARRAY[g * 100, NULL], (g * 100, NULL, 'fine'::mood)::pair,
-                ARRAY[(g * 100, NULL, 'dull'::mood)::pair, NULL], ARRAY[[g * 100], [1]] FROM generate_series(1, 20) g""")
-        nested = rows(connection, "SELECT id, a::text, p::text, ps::text, d::text FROM filled ORDER BY id")
-        connection.execute("""ALTER DOMAIN small ADD CHECK (VALUE < 50) NOT VALID;
-            ALTER DOMAIN need ADD CHECK (VALUE IS NOT NULL) NOT VALID""")
-        connection.execute("SELECT create_distributed_table('filled', 'id', shard_count => 2, colocate_with => 'none')")
-        connection.execute("SELECT create_reference_table('copied')")
-        for mode in MODES:
-            shard, port = shard_of(connection, f"{schema}.filled", 1)
-            target = next(node.port for node in cluster.workers if node.port != port)
-            connection.execute(f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target}, '{mode}')")
-        connection.execute("SELECT alter_distributed_table('filled', shard_count => 3)")
-        assert rows(connection, "SELECT count(*), sum(s), count(n) FROM filled") == [(20, 21000, 0)]
-        for table in ("filled", "copied"):
-            assert rows(connection, f"SELECT id, a::text, p::text, ps::text, d::text FROM {table} ORDER BY id") == nested
-        assert {tuple(row) for row in rows(connection, """SELECT result FROM run_command_on_all_nodes(
-            format('SELECT (count(*), sum(s), count(n), sum(a[1]), sum((p).a), count((ps[1]).c), sum(d[1][1]))::text FROM %I.copied',
-                current_schema()))""")} == {("(20,21000,0,21000,21000,20,21000)",)}
-        with pytest.raises(psycopg.errors.CheckViolation):
-            connection.execute("INSERT INTO filled VALUES (30, 60, 'x')")
-        with pytest.raises(psycopg.errors.CheckViolation), connection.cursor().copy("COPY filled FROM STDIN") as copy:
-            copy.write("30\t60\tx\n")
-        for column, text in (("a", "{60}"), ("p", "(60,x,fine)"), ("ps", '{"(60,x,dull)"}'), ("d", "{60}")):
-            with pytest.raises(psycopg.errors.CheckViolation), connection.cursor().copy(f"COPY filled (id, {column}) FROM STDIN") as copy:
-                copy.write(f"30\t{text}\n")
-
-
 def test_slot_made_late(accounts):
     """A slot that is made when all else of the move is cleaned up already goes, too."""
     with servers.connect(accounts.coordinator) as connection:

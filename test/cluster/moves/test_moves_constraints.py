@@ -1,0 +1,105 @@
+"""citus_move_shard_placement and others that copy a table's rows: what its constraints would reject."""
+
+import psycopg
+import pytest
+
+from harness.servers import rows
+from harness.stopped import Stopped
+
+MODES = ["force_logical", "block_writes"]
+
+
+def shard_of(connection, table, key):
+    """A key's shard, and the port of its node."""
+    return rows(connection, """
+        SELECT shardid, nodeport FROM citus_shards
+        WHERE table_name = %s::regclass AND shardid = get_shard_id_for_distribution_column(%s::regclass, %s)""",
+                [table, table, key])[0]
+
+
+def move(connection, shard, source, target, mode):
+    connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, %s)", [shard, source, target, mode])
+
+
+def test_values_that_their_domain_rejects(cluster, connect, schema):
+    """A constraint that is NOT VALID is for new values: tables that have others are distributed, and their shards moved."""
+    with connect(cluster.coordinator) as connection:
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute("CREATE DOMAIN small AS int; CREATE DOMAIN need AS text; CREATE DOMAIN smalls AS small[]; "
+                           "CREATE TYPE mood AS ENUM ('dull', 'fine'); CREATE TYPE pair AS (a small, b need, c mood)")
+        for table in ("filled", "copied"):
+            connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, s small, n need, a small[], p pair, ps pair[], d smalls)")
+            connection.execute(f"""INSERT INTO {table} SELECT g, g * 100, NULL, ARRAY[g * 100, NULL], (g * 100, NULL, 'fine'::mood)::pair,
+                ARRAY[(g * 100, NULL, 'dull'::mood)::pair, NULL], ARRAY[[g * 100], [1]] FROM generate_series(1, 20) g""")
+        nested = rows(connection, "SELECT id, a::text, p::text, ps::text, d::text FROM filled ORDER BY id")
+        connection.execute("""ALTER DOMAIN small ADD CHECK (VALUE < 50) NOT VALID;
+            ALTER DOMAIN need ADD CHECK (VALUE IS NOT NULL) NOT VALID""")
+        connection.execute("SELECT create_distributed_table('filled', 'id', shard_count => 2, colocate_with => 'none')")
+        connection.execute("SELECT create_reference_table('copied')")
+        for mode in MODES:
+            shard, port = shard_of(connection, f"{schema}.filled", 1)
+            target = next(node.port for node in cluster.workers if node.port != port)
+            connection.execute(f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target}, '{mode}')")
+        connection.execute("SELECT alter_distributed_table('filled', shard_count => 3)")
+        assert rows(connection, "SELECT count(*), sum(s), count(n) FROM filled") == [(20, 21000, 0)]
+        for table in ("filled", "copied"):
+            assert rows(connection, f"SELECT id, a::text, p::text, ps::text, d::text FROM {table} ORDER BY id") == nested
+        assert {tuple(row) for row in rows(connection, """SELECT result FROM run_command_on_all_nodes(
+            format('SELECT (count(*), sum(s), count(n), sum(a[1]), sum((p).a), count((ps[1]).c), sum(d[1][1]))::text FROM %I.copied',
+                current_schema()))""")} == {("(20,21000,0,21000,21000,20,21000)",)}
+        with pytest.raises(psycopg.errors.CheckViolation):
+            connection.execute("INSERT INTO filled VALUES (30, 60, 'x')")
+        with pytest.raises(psycopg.errors.CheckViolation), connection.cursor().copy("COPY filled FROM STDIN") as copy:
+            copy.write("30\t60\tx\n")
+        for column, text in (("a", "{60}"), ("p", "(60,x,fine)"), ("ps", '{"(60,x,dull)"}'), ("d", "{60}")):
+            with pytest.raises(psycopg.errors.CheckViolation), connection.cursor().copy(f"COPY filled (id, {column}) FROM STDIN") as copy:
+                copy.write(f"30\t{text}\n")
+
+
+def test_rows_that_a_check_rejects(cluster, connect, schema):
+    """A CHECK that is NOT VALID is for new rows: tables that have others are distributed and made local, and their shards moved and split."""
+    with connect(cluster.coordinator) as connection:
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute("CREATE TABLE parted (id int, v int) PARTITION BY RANGE (id); "
+                           "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100)")
+        for table in ("filled", "copied", "parted"):
+            if table != "parted":
+                connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v int)")
+            connection.execute(f"INSERT INTO {table} SELECT g, -g FROM generate_series(1, 20) g")
+            connection.execute(f"ALTER TABLE {table} ADD CONSTRAINT positive CHECK (v > 0) NOT VALID")
+        connection.execute("SELECT create_distributed_table('filled', 'id', shard_count => 2, colocate_with => 'none'), "
+                           "create_distributed_table('parted', 'id'), create_reference_table('copied')")
+        for mode in MODES:
+            shard, port = shard_of(connection, f"{schema}.filled", 1)
+            target = next(node.port for node in cluster.workers if node.port != port)
+            move(connection, shard, port, target, mode)
+        connection.execute("SELECT alter_distributed_table('filled', shard_count => 3)")
+        for table in ("filled", "parted", "copied"):
+            assert rows(connection, f"SELECT count(*), sum(v) FROM {table}") == [(20, -210)]
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute(f"INSERT INTO {table} VALUES (30, -1)")
+            with pytest.raises(psycopg.errors.CheckViolation), connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+                copy.write("31\t-1\n")
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute(f"INSERT INTO {table} SELECT id + 40, v FROM copied")
+        for table in ("filled", "copied"):
+            connection.execute(f"SELECT undistribute_table('{table}')")
+            assert rows(connection, f"SELECT count(*), sum(v) FROM {table}") == [(20, -210)]
+            with pytest.raises(psycopg.errors.CheckViolation):
+                connection.execute(f"INSERT INTO {table} VALUES (30, -1)")
+
+
+def test_check_dropped_meanwhile(cluster, connect, schema):
+    """A row that a constraint which is dropped during a move would reject doesn't end the move with that constraint's error."""
+    with connect(cluster.coordinator) as connection:
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute("CREATE TABLE checked (id int, v int CONSTRAINT positive CHECK (v > 0))")
+        connection.execute("SELECT create_distributed_table('checked', 'id', shard_count => 2, colocate_with => 'none')")
+        shard, port = shard_of(connection, f"{schema}.checked", 1)
+        target = next(node for node in cluster.workers if node.port != port)
+        moving = Stopped(cluster.coordinator, "move-before-slot", f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, "
+                         f"'127.0.0.1', {target.port}, 'force_logical')")
+        connection.execute("ALTER TABLE checked DROP CONSTRAINT positive")
+        connection.execute("INSERT INTO checked VALUES (1, -1)")
+        error = moving.go_on()
+        assert error is not None and error.sqlstate == "55000", error
