@@ -202,6 +202,23 @@ def static_names(files):
             yield Problem(path, line, f"static {name} has a name of one word: add its module's noun")
 
 
+EXTERN = re.compile(r"^extern\b[^;{}()=]*?\b(\w+)\s*(?:\[[^;=]*)?[(;]", re.M)
+
+
+def word_orders(files):
+    """No two names of headers differ only in the order of their words; a_to_b and b_to_a do so for a reason."""
+    places = {}
+    for file in files:
+        if file.ext == ".h" and file.path.startswith("src/"):
+            for found in EXTERN.finditer(file.code):
+                places[found[1]] = (file.path, file.code.count("\n", 0, found.start()) + 1)
+    first = {}
+    for name, (path, line) in sorted(places.items()):
+        other = first.setdefault(tuple(sorted(name.split("_"))), name)
+        if other != name and "_to_" not in name:
+            yield Problem(path, line, f"{name} has the same words as {other}: say how they differ")
+
+
 def shadowed_headers(files):
     """A header of ours doesn't hide one of the server's: both are found as folder/name.h."""
     include = _server_include()
