@@ -44,6 +44,7 @@
 #include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/run_as.h"
+#include "sharding/hash.h"
 #include "table/definition.h"
 
 SQL_FUNCTION(citus_internal_global_key);
@@ -395,61 +396,141 @@ remove_found(const GlobalKey *key, NotedKeys *keys)
 }
 
 /*
- * The distribution values of the entries of keys, as another parameter; false
- * if the parent's key isn't a global index.
+ * Where a parent is, as far as is known: its key, and its distribution value.
  */
-static bool
-add_shards(const GlobalKey *key, KeyParams *params)
+typedef struct ParentPlace
 {
-	Oid			entries = global_index_entries(key->index);
-	AttrNumber	attnos[INDEX_MAX_KEYS];
-	AttrNumber	value = 0;
-	int			count = 0;
-	Relation	index;
-	Datum	   *values;
+	int			shard;
+	Datum		values[INDEX_MAX_KEYS + 1];
+} ParentPlace;
 
-	if (!OidIsValid(entries))
-		return false;
-	index = index_open(key->index, AccessShareLock);
-	value = index->rd_index->indnkeyatts + 1;
+static int
+compare_places(const void *a, const void *b)
+{
+	int			x = ((const ParentPlace *) a)->shard;
+	int			y = ((const ParentPlace *) b)->shard;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The places that entries of the parent's global index tell for keys. */
+static ParentPlace *
+places_by_entries(const GlobalKey *key, const NotedKeys *keys, Oid entries, int *count)
+{
+	const DistTable *table = metadata_require(key->parent);
+	Relation	index = index_open(key->index, AccessShareLock);
+	AttrNumber	value = index->rd_index->indnkeyatts + 1;
+	AttrNumber	attnos[INDEX_MAX_KEYS] = {0};
+	ParentPlace *places;
+	KeyParams	params;
+
 	for (int i = 0; i < key->count; i++)
 		for (int k = 0; k < index->rd_index->indnkeyatts; k++)
 			if (index->rd_index->indkey.values[k] == key->parent_attnos[i])
 				attnos[i] = k + 1;
 	index_close(index, AccessShareLock);
-	run_key_statement(psprintf("SELECT DISTINCT %s FROM %s WHERE %s", quote_identifier(get_attname(entries, value, false)),
-						   relation_qualified_name(entries), is_key_text(key, entries, attnos, "")), params);
-	values = palloc(sizeof(Datum) * (SPI_processed + 1));
+	keys_to_params(key, keys, &params);
+	run_key_statement(psprintf("SELECT %s, %s FROM %s WHERE %s", key_columns_text(key, entries, attnos, ""),
+							   quote_identifier(get_attname(entries, value, false)), relation_qualified_name(entries),
+							   is_key_text(key, entries, attnos, "")), &params);
+	places = palloc(sizeof(ParentPlace) * (SPI_processed + 1));
+	*count = 0;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
+		ParentPlace *place = &places[*count];
 		bool		isnull;
 
-		values[count] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-		count += isnull ? 0 : 1;
+		key_of_result(key, i, place->values);
+		place->values[key->count] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, key->count + 1, &isnull);
+		if (isnull)
+			continue;			/* it is in no shard that a value names */
+		place->shard = shard_index_of_stored(table, place->values[key->count], false);
+		++*count;
 	}
-	add_array(params, get_atttype(entries, value), values, count);
-	return true;
+	return places;
 }
 
-/* Locks the parents of keys, which are sorted, and removes the keys. */
+/*
+ * The same if the key has the parent's distribution column, the number of
+ * which among the key's is given.
+ */
+static ParentPlace *
+places_by_keys(const GlobalKey *key, const NotedKeys *keys, int column, int *count)
+{
+	const DistTable *table = metadata_require(key->parent);
+	ParentPlace *places = palloc(sizeof(ParentPlace) * (keys->count + 1));
+
+	*count = keys->count;
+	for (int i = 0; i < keys->count; i++)
+	{
+		memcpy(places[i].values, keys->values + i * keys->width, sizeof(Datum) * key->count);
+		places[i].values[key->count] = places[i].values[column];
+		places[i].shard = shard_index_of_stored(table, places[i].values[column], false);
+	}
+	return places;
+}
+
+static ParentPlace *
+find_parents(const GlobalKey *key, const NotedKeys *keys, int *count)
+{
+	AttrNumber	dist_attno = metadata_require(key->parent)->dist_attno;
+	Oid			entries;
+
+	for (int i = 0; i < key->count; i++)
+		if (key->parent_attnos[i] == dist_attno)
+			return places_by_keys(key, keys, i, count);
+	entries = global_index_entries(key->index);
+	*count = 0;
+	return OidIsValid(entries) ? places_by_entries(key, keys, entries, count) : NULL;
+}
+
+/*
+ * Locks the parents at some of the places, and removes their keys, which are
+ * sorted.
+ */
+static void
+lock_places(const GlobalKey *key, NotedKeys *keys, const char *text, const ParentPlace *places, int count)
+{
+	const DistTable *table = metadata_require(key->parent);
+	Datum	   *column = palloc(sizeof(Datum) * count);
+	KeyParams	params = {0};
+
+	for (int i = 0; i <= key->count; i++)
+	{
+		for (int k = 0; k < count; k++)
+			column[k] = places[k].values[i];
+		add_array(&params, i < key->count ? key->types[i] : getBaseType(table->dist_type), column, count);
+	}
+	run_key_statement(psprintf("%s AND p.%s OPERATOR(pg_catalog.=) ANY ($%d) FOR KEY SHARE OF p", text,
+							   quote_identifier(get_attname(key->parent, table->dist_attno, false)), params.count), &params);
+	remove_found(key, keys);
+}
+
+/*
+ * Locks the parents of keys, which are sorted, and removes the keys.  A few
+ * are looked for together; of many, each shard is asked for its own.
+ */
 static void
 lock_parents(const GlobalKey *key, NotedKeys *keys)
 {
 	const char *text = psprintf("SELECT %s FROM %s p WHERE %s", key_columns_text(key, key->parent, key->parent_attnos, "p."),
 								relation_qualified_name(key->parent), is_key_text(key, key->parent, key->parent_attnos, "p."));
+	bool		many = keys->count > metadata_require(key->parent)->nshards;
 	KeyParams	params;
+	int			count;
+	ParentPlace *places = find_parents(key, keys, &count);
 
-	keys_to_params(key, keys, &params);
-	if (add_shards(key, &params))
+	if (count > 0)
+		qsort(places, count, sizeof(ParentPlace), compare_places);
+	for (int start = 0, end; start < count; start = end)
 	{
-		run_key_statement(psprintf("%s AND p.%s OPERATOR(pg_catalog.=) ANY ($%d) FOR KEY SHARE OF p", text,
-							   quote_identifier(get_attname(key->parent, metadata_require(key->parent)->dist_attno, false)),
-							   params.count), &params);
-		remove_found(key, keys);
-		if (keys->count == 0)
-			return;
-		keys_to_params(key, keys, &params);	/* the rows may have moved */
+		for (end = start + 1; end < count && (!many || places[end].shard == places[start].shard); end++)
+			;
+		lock_places(key, keys, text, places + start, end - start);
 	}
+	if (keys->count == 0)
+		return;
+	keys_to_params(key, keys, &params); /* rows may have moved */
 	run_key_statement(psprintf("%s FOR KEY SHARE OF p", text), &params);
 	remove_found(key, keys);
 }
