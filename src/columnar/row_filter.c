@@ -7,8 +7,8 @@
  * tests before it have left.  So a column is only read if a row is left.
  *
  * Comparisons of integers (also dates, times and numerics of one scale) and
- * floating-point numbers with a value that is known before the scan are loops
- * over arrays.  They can neither fail nor show a value to anybody, so they
+ * floating-point numbers with a value that is known before the scan, and of
+ * integers in two columns, are loops over arrays.  They can neither fail nor show a value to anybody, so they
  * come first.  Other conditions are evaluated by the server's executor, in
  * their order, which keeps those of security barriers before others.  If a
  * condition is about one column and the chunk has a dictionary, it is
@@ -30,8 +30,10 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/date.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
@@ -48,6 +50,7 @@ typedef enum RowTestKind
 	TEST_FLOAT,
 	TEST_NUMERIC,				/* as TEST_INTEGER, where the chunk's values
 								 * are integers */
+	TEST_COLUMNS,				/* column strategy other column, as integers */
 	TEST_NULLNESS,				/* column IS [NOT] NULL */
 	TEST_EXPRESSION				/* anything else */
 } RowTestKind;
@@ -56,8 +59,10 @@ typedef struct RowTest
 {
 	RowTestKind kind;
 	int			column;			/* from 0; -1: several */
+	int			other;			/* TEST_COLUMNS: what it is compared with */
 	Bitmapset  *columns;
 	int			strategy;
+	Oid			left_type;
 	Oid			right_type;
 	bool		wants_null;		/* TEST_NULLNESS */
 	ExprState  *state;			/* the value compared with */
@@ -90,10 +95,15 @@ type_is_integer(Oid type)
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-/* Whether values of both types are compared as numbers of the same unit. */
+/*
+ * Whether values of both types are compared as numbers of the same unit, or
+ * the second, a time, can become a date (date_of_timestamp).
+ */
 static bool
 types_compare_alike(Oid left, Oid right)
 {
+	if (left == DATEOID && right == TIMESTAMPOID)
+		return true;
 	if (type_is_integer(left) || type_is_float(left))
 		return type_is_integer(left) ? type_is_integer(right) : type_is_float(right);
 	return left == right && (left == NUMERICOID || column_is_ordered_as_integer(left));
@@ -116,6 +126,33 @@ comparison_strategy(Oid operator, Oid type)
 	if (OidIsValid(negator) && get_op_opfamily_strategy(negator, entry->btree_opf) == BTEqualStrategyNumber)
 		return NOT_EQUAL_STRATEGY;
 	return 0;
+}
+
+/* Makes a test of a comparison of two columns, if it is one. */
+static bool
+make_columns_comparison(Node *qual, Index varno, RowTest *test)
+{
+	OpExpr	   *op = (OpExpr *) qual;
+	Var		   *left;
+	Var		   *right;
+
+	if (!IsA(qual, OpExpr) || list_length(op->args) != 2 || !IsA(linitial(op->args), Var) || !IsA(lsecond(op->args), Var))
+		return false;
+	left = linitial(op->args);
+	right = lsecond(op->args);
+	if (left->varno != varno || right->varno != varno || left->varattno <= 0 || right->varattno <= 0)
+		return false;
+	if (!column_is_ordered_as_integer(left->vartype) ||
+		(left->vartype != right->vartype && !(type_is_integer(left->vartype) && type_is_integer(right->vartype))))
+		return false;
+	test->strategy = comparison_strategy(op->opno, left->vartype);
+	if (test->strategy == 0)
+		return false;
+	test->kind = TEST_COLUMNS;
+	test->column = left->varattno - 1;
+	test->other = right->varattno - 1;
+	test->columns = bms_add_member(bms_make_singleton(test->column), test->other);
+	return true;
 }
 
 /* Makes a test of a comparison of a column with a value, if it is one. */
@@ -149,6 +186,7 @@ make_comparison(Node *qual, Index varno, ScanState *scan, RowTest *test)
 	test->strategy = comparison_strategy(operator, left_type);
 	if (test->strategy == 0)
 		return false;
+	test->left_type = left_type;
 	test->kind = type_is_float(left_type) ? TEST_FLOAT : left_type == NUMERICOID ? TEST_NUMERIC : TEST_INTEGER;
 	test->column = ((Var *) left)->varattno - 1;
 	test->columns = bms_make_singleton(test->column);
@@ -221,7 +259,8 @@ row_filter_make(List *quals, Index varno, ScanState *scan)
 		bool		known = !contain_volatile_functions(qual) && !contain_subplans(qual);
 
 		memset(test, 0, sizeof(RowTest));
-		if (known && (make_comparison(qual, varno, scan, test) || make_column_test(qual, varno, test)))
+		if (known && (make_comparison(qual, varno, scan, test) || make_column_test(qual, varno, test) ||
+					  make_columns_comparison(qual, varno, test)))
 			filter->ntests++;
 		else
 		{
@@ -257,6 +296,28 @@ row_filter_reset(RowFilter *filter)
 	filter->values_known = false;
 }
 
+/*
+ * The date that dates, which stand for their midnights, are compared with
+ * instead of a time: of the same day, or the next one if the time is later
+ * than midnight and the strategy needs that; a number that no date has, if
+ * only a date's midnight would be equal.
+ */
+static int64
+date_of_timestamp(Timestamp time, int strategy)
+{
+	int64		day = time / USECS_PER_DAY - (time % USECS_PER_DAY < 0 ? 1 : 0);
+
+	if (TIMESTAMP_IS_NOBEGIN(time))
+		return DATEVAL_NOBEGIN;
+	if (TIMESTAMP_IS_NOEND(time))
+		return DATEVAL_NOEND;
+	if (time % USECS_PER_DAY == 0)
+		return day;
+	if (strategy == BTEqualStrategyNumber || strategy == NOT_EQUAL_STRATEGY)
+		return PG_INT64_MAX;
+	return strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber ? day + 1 : day;
+}
+
 /* Evaluates what columns are compared with. */
 static void
 find_compared_values(RowFilter *filter)
@@ -287,6 +348,8 @@ find_compared_values(RowFilter *filter)
 				break;
 			default:
 				test->integer = integer_of_datum(value, test->right_type);
+				if (test->left_type == DATEOID && test->right_type == TIMESTAMPOID)
+					test->integer = date_of_timestamp(test->integer, test->strategy);
 				break;
 		}
 	}
@@ -381,6 +444,19 @@ test_floats(const RowTest *test, Form_pg_attribute att, const ColumnVector *vect
 	KEEP_ROWS_NOT_NULL(strategy_wants(test->strategy,
 									  compare_floats(is_single ? DatumGetFloat4(values[row]) :
 													 DatumGetFloat8(values[row]), test->number)));
+	return kept;
+}
+
+/* The server's order of integers and times is that of their numbers. */
+static uint32
+test_columns(const RowTest *test, const ColumnVector *left, const ColumnVector *right, uint32 *rows, uint32 count)
+{
+	const int64 *lefts = (const int64 *) left->values;
+	const int64 *rights = (const int64 *) right->values;
+	uint32		kept = 0;
+
+	KEEP_ROWS(!left->nulls[row] & !right->nulls[row] &
+			  strategy_wants(test->strategy, (lefts[row] > rights[row]) - (lefts[row] < rights[row])));
 	return kept;
 }
 
@@ -509,6 +585,9 @@ row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *ro
 				break;
 			case TEST_FLOAT:
 				count = test_floats(test, TupleDescAttr(reader->tupdesc, test->column), vector, rows, count);
+				break;
+			case TEST_COLUMNS:
+				count = test_columns(test, vector, &reader->vectors[test->other], rows, count);
 				break;
 			case TEST_NULLNESS:
 				count = test_nullness(test, vector, rows, count);

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -32,6 +33,7 @@ typedef enum ArithmeticOperator
 	OPERATOR_ADD,
 	OPERATOR_SUBTRACT,
 	OPERATOR_MULTIPLY,
+	OPERATOR_DIVIDE,			/* not of numerics */
 	OPERATOR_CAST				/* integers to larger ones, or to numeric */
 } ArithmeticOperator;
 
@@ -80,12 +82,25 @@ static const struct VectorFunction
 	{F_INT82MUL, OPERATOR_MULTIPLY},
 	{F_INT48MUL, OPERATOR_MULTIPLY},
 	{F_INT84MUL, OPERATOR_MULTIPLY},
+	{F_INT2DIV, OPERATOR_DIVIDE},
+	{F_INT4DIV, OPERATOR_DIVIDE},
+	{F_INT8DIV, OPERATOR_DIVIDE},
+	{F_INT24DIV, OPERATOR_DIVIDE},
+	{F_INT42DIV, OPERATOR_DIVIDE},
+	{F_INT28DIV, OPERATOR_DIVIDE},
+	{F_INT82DIV, OPERATOR_DIVIDE},
+	{F_INT48DIV, OPERATOR_DIVIDE},
+	{F_INT84DIV, OPERATOR_DIVIDE},
+	{F_DATE_PLI, OPERATOR_ADD},
+	{F_DATE_MII, OPERATOR_SUBTRACT},
+	{F_DATE_MI, OPERATOR_SUBTRACT},
 	{F_NUMERIC_ADD, OPERATOR_ADD},
 	{F_NUMERIC_SUB, OPERATOR_SUBTRACT},
 	{F_NUMERIC_MUL, OPERATOR_MULTIPLY},
 	{F_FLOAT8PL, OPERATOR_ADD},
 	{F_FLOAT8MI, OPERATOR_SUBTRACT},
 	{F_FLOAT8MUL, OPERATOR_MULTIPLY},
+	{F_FLOAT8DIV, OPERATOR_DIVIDE},
 	{F_INT4_INT2, OPERATOR_CAST},
 	{F_INT8_INT2, OPERATOR_CAST},
 	{F_INT8_INT4, OPERATOR_CAST},
@@ -307,6 +322,26 @@ range_of_product(const Vector *left, const Vector *right, Vector *result)
 	return true;
 }
 
+/*
+ * The same for a quotient, which is rounded towards 0; false if a divisor may
+ * be 0, or the result may exceed int64.
+ */
+static bool
+range_of_quotient(const Vector *left, const Vector *right, Vector *result)
+{
+	int64		corners[4];
+
+	if ((right->least <= 0 && right->greatest >= 0) || left->least == PG_INT64_MIN)
+		return false;
+	corners[0] = left->least / right->least;
+	corners[1] = left->least / right->greatest;
+	corners[2] = left->greatest / right->least;
+	corners[3] = left->greatest / right->greatest;
+	result->least = Min(Min(corners[0], corners[1]), Min(corners[2], corners[3]));
+	result->greatest = Max(Max(corners[0], corners[1]), Max(corners[2], corners[3]));
+	return true;
+}
+
 static bool
 range_of_result(ArithmeticOperator operator, const Vector *left, const Vector *right, Vector *result)
 {
@@ -318,14 +353,20 @@ range_of_result(ArithmeticOperator operator, const Vector *left, const Vector *r
 		case OPERATOR_SUBTRACT:
 			return !__builtin_sub_overflow(left->least, right->greatest, &result->least) &&
 				!__builtin_sub_overflow(left->greatest, right->least, &result->greatest);
+		case OPERATOR_DIVIDE:
+			return range_of_quotient(left, right, result);
 		default:
 			return range_of_product(left, right, result);
 	}
 }
 
+/* Whether all values are of the type, and if that is date, finite. */
 static bool
 range_fits_type(const Vector *vector, Oid type)
 {
+	if (type == DATEOID)
+		return vector->least >= DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE &&
+			vector->greatest < DATE_END_JULIAN - POSTGRES_EPOCH_JDATE;
 	if (type == INT4OID)
 		return vector->least >= PG_INT32_MIN && vector->greatest <= PG_INT32_MAX;
 	if (type == INT2OID)
@@ -345,13 +386,15 @@ compute_integers(ArithmeticOperator operator, const int64 *left, const int64 *ri
 		EACH_RESULT(left[i] + right[i]);
 	else if (operator == OPERATOR_SUBTRACT)
 		EACH_RESULT(left[i] - right[i]);
+	else if (operator == OPERATOR_DIVIDE)
+		EACH_RESULT(left[i] / right[i]);
 	else
 		EACH_RESULT(left[i] * right[i]);
 }
 
 /*
- * False if a result is infinite, or 0 without a factor that is: the server
- * finds out whether it is an error.
+ * False if a result is infinite, or 0 without a factor that is, or a divisor
+ * is 0: the server finds out whether it is an error.
  */
 static bool
 compute_floats(ArithmeticOperator operator, const float8 *left, const float8 *right, const bool *nulls, uint32 count,
@@ -363,6 +406,12 @@ compute_floats(ArithmeticOperator operator, const float8 *left, const float8 *ri
 		EACH_RESULT(left[i] + right[i]);
 	else if (operator == OPERATOR_SUBTRACT)
 		EACH_RESULT(left[i] - right[i]);
+	else if (operator == OPERATOR_DIVIDE)
+	{
+		EACH_RESULT(left[i] / right[i]);
+		for (uint32 i = 0; i < count; i++)
+			doubtful |= (right[i] == 0) | ((out[i] == 0) & (left[i] != 0));
+	}
 	else
 	{
 		EACH_RESULT(left[i] * right[i]);
@@ -399,8 +448,11 @@ evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, 
 	if (expression->kind == VECTOR_FLOAT)
 		return compute_floats(expression->operator, (const float8 *) left->values, (const float8 *) right->values,
 							  result->nulls, count, (float8 *) out);
+	if ((expression->left->type == DATEOID && !range_fits_type(left, DATEOID)) ||
+		(expression->right->type == DATEOID && !range_fits_type(right, DATEOID)))
+		return false;
 	result->scale = left->scale + right->scale;
-	if (expression->operator != OPERATOR_MULTIPLY)
+	if (expression->operator == OPERATOR_ADD || expression->operator == OPERATOR_SUBTRACT)
 	{
 		result->scale = Max(left->scale, right->scale);
 		if (!rescale_vector(batch, count, result->scale, left) || !rescale_vector(batch, count, result->scale, right))
