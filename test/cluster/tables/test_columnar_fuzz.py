@@ -21,12 +21,16 @@ MADE = """
         WITH (columnar.compression = {compression}, columnar.chunk_group_row_limit = 1000);
     INSERT INTO t{n} SELECT i, CASE WHEN i % 3 = 0 THEN NULL WHEN i % 2 = 0 THEN 'k' || i % 20 ELSE md5(i::text) END, i / 100.0,
         timestamp '2020-01-01' + i * interval '1 h', i * 1.5, ARRAY[i, {n}] FROM generate_series(1, 2500) i;
+    CREATE INDEX ON t{n} (a);
     UPDATE t{n} SET e = -1 WHERE a % 500 = 0; DELETE FROM t{n} WHERE a % 333 = 0"""
 QUERIES = [
     "SELECT count(*), sum(a), count(b), sum(c), max(d), sum(e) FROM t{n}",
     "SELECT md5(string_agg(t::text, ',' ORDER BY a)) FROM t{n} t",
     "SELECT b, count(*), sum(c * (1 + a)) FROM t{n} WHERE a > 1200 AND d < '2020-04-01' GROUP BY b ORDER BY b",
     "SELECT count(*) FROM t{n} WHERE c > 12.5 AND e <> 3 AND b LIKE 'k1%'"]
+BY_INDEX = ["SELECT md5(string_agg(t::text, ',' ORDER BY a)) FROM (SELECT * FROM t{n} WHERE a BETWEEN 400 AND 520 ORDER BY a OFFSET 0) t",
+            "SELECT b, c, f FROM t{n} WHERE a = 1777"]
+SCANS = ["enable_seqscan", "enable_bitmapscan", "columnar.enable_custom_scan"]
 
 
 def stored_bytes(content):
@@ -48,7 +52,9 @@ def stored_bytes(content):
 def answers(connection, number):
     """What each query answers; None: that the table is damaged."""
     result = []
-    for query in QUERIES:
+    for query in QUERIES + BY_INDEX:
+        for setting in SCANS:
+            connection.execute(f"SET {setting} = {'off' if query in BY_INDEX else 'on'}")
         try:
             result.append(rows(connection, query.format(n=number)))
         except psycopg.Error as error:
