@@ -8,12 +8,13 @@
  *
  * Comparisons of integers (also dates, times and numerics of one scale) and
  * floating-point numbers with a value that is known before the scan, and of
- * integers in two columns, are loops over arrays.  They can neither fail nor show a value to anybody, so they
- * come first.  Other conditions are evaluated by the server's executor, in
- * their order, which keeps those of security barriers before others.  If a
- * condition is about one column and the chunk has a dictionary, it is
- * evaluated once for each code, when the first row that is left has it: so it
- * fails for no value that it wouldn't have seen row by row.
+ * integers in two columns, are loops over arrays.  They can neither fail nor
+ * show a value to anybody, so they come first.  Other conditions are evaluated
+ * by the server's executor, in their order, which keeps those of security
+ * barriers before others.  If a condition is about one column and the chunk
+ * has a dictionary, it is evaluated once for each code, when the first row
+ * that is left has it: so it fails for no value that it wouldn't have seen row
+ * by row.
  *
  * Conditions that are volatile or contain subplans are not in the filter, nor
  * what follows them.  The scan node evaluates these.
