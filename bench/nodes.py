@@ -158,7 +158,7 @@ def main():
     parser.add_argument("--connections", type=int, default=60, help="max_connections of a node")
     parser.add_argument("--few", type=int, default=2, help="workers to compare with; 0: none")
     parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the first server")
-    parser.add_argument("--kept", default="0", help="citus.kept_connection_lifetime, for example 60s")
+    parser.add_argument("--kept", default="60s", help="citus.kept_connection_lifetime; 0: none is kept")
     args = parser.parse_args()
     few = measure(args.few, args) if args.few > 0 else {}
     many = measure(args.workers, args)

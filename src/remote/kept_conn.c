@@ -78,7 +78,7 @@ typedef struct KeptShared
 
 static int	kept_queues[NQUEUES][2];
 static KeptShared *kept_shared = NULL;
-static int	kept_connection_lifetime = 0;
+static int	kept_connection_lifetime = 60 * 1000;
 
 /* Adds a connection to a queue; closes it if that isn't possible. */
 static void
@@ -438,7 +438,7 @@ kept_init(void)
 							"Sets how long a connection to a node that no session uses is kept for another session.",
 							"0 means that sessions close their connections, as they do if "
 							"citus.max_shared_pool_size is set.",
-							&kept_connection_lifetime, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
+							&kept_connection_lifetime, 60 * 1000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	shared_area_add(&area);
 	for (int i = 0; i < NQUEUES; i++)

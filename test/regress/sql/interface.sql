@@ -451,7 +451,7 @@ SELECT citus_check_connection_to_node('127.0.0.1', 1);
 SET citus.enable_stat_counters = off;
 SELECT count(*) FROM ticks;
 RESET citus.max_cached_conns_per_worker;
-SELECT connection_establishment_succeeded > 0 AS made, connection_establishment_failed AS failed, connection_reused > 0 AS reused,
+SELECT connection_establishment_succeeded + connection_reused > 0 AS used, connection_establishment_failed AS failed, connection_reused > 0 AS reused,
 	query_execution_single_shard AS single, query_execution_multi_shard AS multi, stats_reset < now() AS reset
 	FROM citus_stat_counters WHERE name = current_database();
 SELECT citus_stat_counters_reset(oid) FROM pg_database WHERE datname = current_database();
