@@ -48,15 +48,21 @@
 
 int			snapshot_timeout = 30 * 1000;
 
-/* the PREPARE TRANSACTION that was asked for */
-static char noted_gid[GIDSIZE] = "";
-static bool noted_node = false;	/* a node asked for it */
+/* The PREPARE TRANSACTION that was asked for. */
+static struct
+{
+	char		gid[GIDSIZE];
+	bool		from_node;
+}			noted;
 
-/* COMMIT PREPARED or ROLLBACK PREPARED in progress */
-static PreparedSlot *ending_prepared = NULL;
-static uint64 ending_entry;		/* its number in the ring, from 1; 0: none */
-static CommitTimestamp ending_was;	/* the slot's timestamp before */
-static CommitTimestamp ending_timestamp;	/* 0: not known */
+/* The COMMIT PREPARED or ROLLBACK PREPARED in progress. */
+static struct
+{
+	PreparedSlot *slot;			/* NULL: none */
+	uint64		entry;			/* its number in the ring, from 1; 0: none */
+	CommitTimestamp was;		/* the slot's timestamp before */
+	CommitTimestamp timestamp;	/* 0: not known */
+}			ending;
 
 /* Under the lock: the slot of a prepared transaction, or NULL. */
 static PreparedSlot *
@@ -134,19 +140,19 @@ prepared_ring_before_prepare(void)
 	TransactionId *children;
 	TransactionId xid;
 
-	if (noted_node)
+	if (noted.from_node)
 		gid_mark_prepared();
 	xid = GetTopTransactionIdIfAny();
 	if (!TransactionIdIsValid(xid))
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (!dist_transaction.parked || has_slot_for_client())
-		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
+		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted.gid, noted.from_node, xactGetCommittedChildren(&children) > 0,
 							  commit_ring_next(dist_transaction.children_clock));
 	if (dist_transaction.preparing != NULL)
 		dist_transaction.preparing->parked = dist_transaction.parked;
 	LWLockRelease(commit_ring->header.lock);
-	if (noted_node)
+	if (noted.from_node)
 		commit_waits_for_standbys();
 	if (dist_transaction.preparing == NULL)
 		ereport(ERROR,
@@ -184,18 +190,18 @@ free_slot(PreparedSlot *slot)
 static void
 finish_end(bool success)
 {
-	if (ending_prepared == NULL)
+	if (ending.slot == NULL)
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (success)
-		clear_slot(ending_prepared);
-	else if (ending_entry != 0)
+		clear_slot(ending.slot);
+	else if (ending.entry != 0)
 	{
-		ending_prepared->ts = ending_was;
-		commit_ring_cancel(ending_entry);
+		ending.slot->ts = ending.was;
+		commit_ring_cancel(ending.entry);
 	}
 	LWLockRelease(commit_ring->header.lock);
-	ending_prepared = NULL;
+	ending.slot = NULL;
 }
 
 void
@@ -210,8 +216,8 @@ prepared_ring_after_abort(void)
 {
 	if (dist_transaction.preparing != NULL)
 		free_slot(dist_transaction.preparing);
-	if (ending_prepared != NULL)
-		finish_end(!TransactionIdIsInProgress(ending_prepared->xid));
+	if (ending.slot != NULL)
+		finish_end(!TransactionIdIsInProgress(ending.slot->xid));
 }
 
 /*
@@ -228,11 +234,11 @@ begin_end(const char *gid, bool commit, CommitTimestamp ts)
 	prepared_ring_load();
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	ending_prepared = slot = find_slot(gid);
-	ending_entry = 0;
-	ending_timestamp = 0;
+	ending.slot = slot = find_slot(gid);
+	ending.entry = 0;
+	ending.timestamp = 0;
 	if (slot != NULL)
-		ending_was = slot->ts;
+		ending.was = slot->ts;
 	if (slot != NULL && commit)
 	{
 		bool		given = ts != 0;
@@ -242,9 +248,9 @@ begin_end(const char *gid, bool commit, CommitTimestamp ts)
 		if (ts == 0 || slot->parked)
 			ts = Max(ts, commit_ring_next(0));
 		lowest = known ? ts : slot->after;
-		ending_timestamp = given || !slot->distributed ? ts : 0;
+		ending.timestamp = given || !slot->distributed ? ts : 0;
 		commit_ring_enter(slot->xid, slot->database, slot->has_children, lowest, ts);
-		ending_entry = commit_ring->nentered;
+		ending.entry = commit_ring->nentered;
 		slot->ts = ts;
 	}
 	LWLockRelease(commit_ring->header.lock);
@@ -275,13 +281,13 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 	switch (stmt->kind)
 	{
 		case TRANS_STMT_PREPARE:
-			noted_node = gid_check(stmt->gid, query);
-			if (noted_node && IsTransactionState() && (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
+			noted.from_node = gid_check(stmt->gid, query);
+			if (noted.from_node && IsTransactionState() && (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
 				refuse_temporary_objects();
-			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
+			strlcpy(noted.gid, stmt->gid, sizeof(noted.gid));
 			/* in a failed block it is a ROLLBACK, and no callback follows */
 			dist_transaction.parked = IsTransactionState() &&
-				(!noted_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0);
+				(!noted.from_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0);
 			if (dist_transaction.parked)
 				prepared_ring_load();
 			break;
@@ -304,7 +310,7 @@ CommitTimestamp
 prepared_ring_after(void)
 {
 	finish_end(true);
-	return ending_timestamp;
+	return ending.timestamp;
 }
 
 static void
