@@ -28,6 +28,7 @@
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
+#include "executor/left_shard.h"
 #include "executor/modify.h"
 #include "executor/moved_rows.h"
 #include "executor/own_shard.h"
@@ -202,7 +203,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (unlikely(trace_running))
 		trace_executor_started(query_desc);
 	if (unlikely(InNoForceRLSOperation()) && metadata_available())
+	{
+		left_shard_start(query_desc);
 		leave_foreign_key_context();
+	}
 }
 
 void

@@ -103,3 +103,40 @@ def test_check_dropped_meanwhile(cluster, connect, schema):
         connection.execute("INSERT INTO checked VALUES (1, -1)")
         error = moving.go_on()
         assert error is not None and error.sqlstate == "55000", error
+
+
+@pytest.mark.parametrize("change", ["move", "split"])
+def test_keys_of_shards_that_have_left(cluster, connect, schema, change):
+    """The shard that a snapshot still needs on its old node has foreign keys, which find nothing any more, and so act on nothing."""
+    with connect(cluster.coordinator) as connection, connect(cluster.coordinator) as reader:
+        connection.execute(f"""
+            SET search_path = {schema};
+            CREATE TABLE kind (id int PRIMARY KEY);
+            CREATE TABLE part (id int PRIMARY KEY);
+            CREATE TABLE item (id int PRIMARY KEY, kind int REFERENCES kind, part int REFERENCES part ON DELETE CASCADE);
+            SELECT create_reference_table('kind'), create_reference_table('part'),
+                create_distributed_table('item', 'id', shard_count => 2, colocate_with => 'none');
+            INSERT INTO kind SELECT generate_series(1, 20);
+            INSERT INTO part SELECT generate_series(1, 20);
+            INSERT INTO item SELECT g, g, g FROM generate_series(1, 20) g""")
+        shard, port = shard_of(connection, "item", 1)
+        other = next(node.port for node in cluster.workers if node.port != port)
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        count = f"SELECT count(*), sum(kind), sum(part) FROM {schema}.item"
+        assert rows(reader, count) == [(20, 210, 210)]
+        if change == "move":
+            move(connection, shard, port, other, "force_logical")
+        else:
+            nodes = dict(rows(connection, "SELECT nodeport, nodeid FROM pg_dist_node"))
+            connection.execute("SELECT citus_split_shard_by_split_points(%s, ARRAY['-1073741824'], %s, 'force_logical')",
+                               [shard, [nodes[other], nodes[other]]])
+        for run in range(2):    # the second time, the statements of the keys have their plans already
+            low, high = 1 + 5 * run, 5 + 5 * run
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                connection.execute(f"DELETE FROM kind WHERE id BETWEEN {low} AND {high}")
+            connection.execute(f"DELETE FROM item WHERE id BETWEEN {low} AND {high}")
+            connection.execute(f"DELETE FROM kind WHERE id BETWEEN {low} AND {high}")
+        connection.execute("DELETE FROM part WHERE id > 15")
+        assert rows(connection, count) == [(5, 65, 65)]
+        assert rows(reader, count) == [(20, 210, 210)]
+        reader.execute("COMMIT")

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * left_shard.h
+ *	  Foreign keys of shards that have left this node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_LEFT_SHARD_H
+#define CITUS_EXECUTOR_LEFT_SHARD_H
+
+#include "postgres.h"
+
+#include "executor/execdesc.h"
+
+/*
+ * A statement of the server for a foreign key has been started, and is run
+ * next: if its first table is a shard that has left this node, it is to read
+ * and write nothing.
+ */
+extern void left_shard_start(const QueryDesc *query_desc);
+
+#endif							/* CITUS_EXECUTOR_LEFT_SHARD_H */
