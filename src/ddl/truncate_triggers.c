@@ -31,20 +31,26 @@
 #include "ddl/truncate_triggers.h"
 
 List *
-truncated_tables(List *relations, bool cascade)
+truncated_tables(List *relations, bool cascade, List **all)
 {
 	List	   *relids = NIL;
 	List	   *more;
 
+	*all = NIL;
 	foreach_node(RangeVar, relation, relations)
 	{
 		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 
-		if (OidIsValid(relid))
-			relids = list_concat_unique_oid(relids, find_all_inheritors(relid, NoLock, NULL));
+		if (!OidIsValid(relid))
+			continue;
+		relids = list_append_unique_oid(relids, relid);
+		*all = list_concat_unique_oid(*all, find_all_inheritors(relid, NoLock, NULL));
 	}
-	while (cascade && (more = heap_truncate_find_FKs(relids)) != NIL)
+	while (cascade && (more = heap_truncate_find_FKs(*all)) != NIL)
+	{
 		relids = list_concat_unique_oid(relids, more);
+		*all = list_concat_unique_oid(*all, more);
+	}
 	return relids;
 }
 

@@ -12,8 +12,12 @@
 
 #include "compat/foreach.h"
 
-/* Oids of the tables that TRUNCATE names, and of those that CASCADE adds. */
-extern List *truncated_tables(List *relations, bool cascade);
+/*
+ * Oids of the tables that TRUNCATE names, and of those that CASCADE adds: the
+ * user needs the right to truncate each.  *all: with their partitions, for
+ * which no right is needed.
+ */
+extern List *truncated_tables(List *relations, bool cascade, List **all);
 
 /* Whether any of the tables has triggers for TRUNCATE. */
 extern bool have_truncate_triggers(List *relids);

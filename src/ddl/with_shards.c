@@ -172,16 +172,13 @@ may_truncate(List *relids)
 
 /*
  * The shards on this node of truncated tables, including those of CASCADE, so
- * that the server's cascade sends no notices about shards.  Locks the tables;
- * if the user may not truncate one, the server will raise the error.
+ * that the server's cascade sends no notices about shards.  Locks the tables.
  */
 static List *
 truncated_shards(List *relids)
 {
 	List	   *shards = NIL;
 
-	if (!may_truncate(relids))
-		return NIL;
 	foreach_oid(relid, relids)
 		LockRelationOid(relid, AccessExclusiveLock);
 	foreach_oid(relid, relids)
@@ -201,13 +198,11 @@ truncated_shards(List *relids)
 static void
 truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
 {
-	bool		may = may_truncate(relids);
-	bool		fires = may && !call->relayed;
+	bool		fires = !call->relayed;
 
 	if (fires)
 		truncate_triggers_before(relids);
-	if (may)
-		truncate_triggers_hide(relids);
+	truncate_triggers_hide(relids);
 	PG_TRY();
 	{
 		run_everywhere(call, text);
@@ -218,8 +213,7 @@ truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	if (may)
-		truncate_triggers_show(relids);
+	truncate_triggers_show(relids);
 	if (fires)
 		truncate_triggers_after(relids);
 }
@@ -229,6 +223,8 @@ truncate_utility(UtilityCall *call)
 {
 	TruncateStmt *stmt = castNode(TruncateStmt, call->pstmt->utilityStmt);
 	List	   *relids;
+	List	   *all;
+	bool		may;
 	char	   *names;
 	char	   *text;
 
@@ -238,15 +234,17 @@ truncate_utility(UtilityCall *call)
 		return false;
 	text = psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
 					stmt->behavior == DROP_CASCADE ? " CASCADE" : "");
-	relids = truncated_tables(stmt->relations, stmt->behavior == DROP_CASCADE);
-	stmt->relations = list_concat(stmt->relations, truncated_shards(relids));
-	if (have_truncate_triggers(relids))
-		truncate_with_triggers(call, text, relids);
+	relids = truncated_tables(stmt->relations, stmt->behavior == DROP_CASCADE, &all);
+	may = may_truncate(relids);
+	if (may)
+		stmt->relations = list_concat(stmt->relations, truncated_shards(relids));
+	if (may && have_truncate_triggers(all))
+		truncate_with_triggers(call, text, all);
 	else
 		run_everywhere(call, text);
 	if (stmt->restart_seqs)
 	{
-		foreach_oid(relid, relids)
+		foreach_oid(relid, all)
 			sequences_changed(relid);
 	}
 	return true;
