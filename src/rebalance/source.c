@@ -615,6 +615,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 	require_move(fcinfo);
 	(void) move_present_tables(current_move->colocation_id);
 	check_same(current_move->columns, write_columns()); /* the transaction's locks keep them so until it ends */
+	move_check_definition(current_move->colocation_id, current_move->definition);
 	remote_exec(current_move->target, SMOOTH_WRITES);
 	drive_pace_begin();
 	foreach_ptr(const MoveChannel, channel, current_move->channels)
