@@ -102,7 +102,8 @@ compute_generated(DistModifyState *state, Datum *values, bool *nulls)
 
 /*
  * Stores a new row in the scan slot.  Policies don't use the slot's columns of
- * other tables, and system columns other than tableoid don't exist yet.
+ * other tables.  A row that isn't stored yet has system columns, as on a
+ * single server, though only tableoid says something.
  */
 static void
 store_scan_slot(DistModifyState *state, Datum *values, bool *nulls)
@@ -113,15 +114,18 @@ store_scan_slot(DistModifyState *state, Datum *values, bool *nulls)
 	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
 	{
 		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
-		bool		of_target = list_nth_int(state->plan.column_resnos, i) == 0;
 
-		slot->tts_isnull[i] = !of_target || (attno < 0 && attno != TableOidAttributeNumber);
+		slot->tts_isnull[i] = list_nth_int(state->plan.column_resnos, i) != 0;
 		if (slot->tts_isnull[i])
 			continue;
-		if (attno < 0)
-			slot->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
-		else
+		if (attno >= 0)
 			slot->tts_values[i] = modify_row_column(state, attno, values, nulls, &slot->tts_isnull[i]);
+		else if (attno == TableOidAttributeNumber)
+			slot->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+		else if (attno == SelfItemPointerAttributeNumber)
+			slot->tts_values[i] = PointerGetDatum(&slot->tts_tid);
+		else
+			slot->tts_values[i] = TransactionIdGetDatum(InvalidTransactionId);
 	}
 	ExecStoreVirtualTuple(slot);
 }

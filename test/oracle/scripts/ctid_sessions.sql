@@ -62,9 +62,22 @@ SET LOCAL ROLE o_ctid_reader;
 SELECT count(*) FROM q;
 DELETE FROM q WHERE ctid IN (SELECT ctid FROM q ORDER BY id LIMIT 3) RETURNING k;
 UPDATE q SET v = 'seen' WHERE ctid = ANY (ARRAY(SELECT ctid FROM q ORDER BY id LIMIT 5)) RETURNING k <> 3;
+UPDATE q SET id = id + 1000 WHERE id IN (70, 71, 72, 74, 75) RETURNING id, ctid IS NOT NULL;
+UPDATE q SET id = id + 1000 WHERE ctid IN (SELECT ctid FROM q ORDER BY id LIMIT 5) RETURNING k <> 3;
 INSERT INTO q VALUES (900, 1, 'new'), (901, 2, 'new') RETURNING id, ctid IS NOT NULL;
 INSERT INTO q VALUES (900, 1, 'again') ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING v;
 SELECT id, v FROM q WHERE id > 899 ORDER BY id;
+ROLLBACK;
+-- a row that isn't stored yet
+ALTER POLICY pol ON q USING (k <> 3) WITH CHECK (ctid::text = '(4294967295,0)' AND xmin IS NOT NULL AND k < 5);
+BEGIN;
+SET LOCAL ROLE o_ctid_reader;
+UPDATE q SET id = id + 1000 WHERE id IN (70, 71, 72, 74, 75) RETURNING id;
+INSERT INTO q SELECT g, 1, 'new' FROM generate_series(900, 909) g;
+INSERT INTO q VALUES (900, 1, 'again') ON CONFLICT (id) DO UPDATE SET id = 1900 RETURNING id;
+SAVEPOINT a;
+-- both fail: 42501
+UPDATE q SET id = id + 1000, k = 9 WHERE id = 77;
 ROLLBACK;
 DROP POLICY pol ON q;
 DROP OWNED BY o_ctid_reader;
