@@ -62,6 +62,13 @@ def value(connection, query, parameters=None):
     return None if row is None else row[0]
 
 
+def context_bytes(connection, name):
+    """What the session's memory contexts of a name and those below them take (before PostgreSQL 18: those just below)."""
+    below = "m.parent = c.name" if connection.info.server_version < 180000 else "m.path[c.level] = c.path[c.level]"
+    return value(connection, "WITH contexts AS MATERIALIZED (SELECT * FROM pg_backend_memory_contexts) SELECT sum(m.total_bytes) FROM contexts m "
+                 f"WHERE EXISTS (SELECT FROM contexts c WHERE c.name = %s AND (m.name = c.name OR {below}))", [name])
+
+
 def wait_until(condition, what, timeout=PATIENCE):
     """Waits until condition() is true and returns its result; fails after the timeout.
 
