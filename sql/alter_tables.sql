@@ -73,8 +73,8 @@ CREATE FUNCTION citus_internal.change_shard_count(relation regclass, shard_count
 COMMENT ON FUNCTION citus_internal.change_shard_count(regclass, integer) IS
 	'splits, moves and merges the shards of a colocation group to a number of shards; false if that is not possible online';
 
-CREATE FUNCTION pg_catalog.alter_distributed_table(table_name regclass, distribution_column text DEFAULT NULL,
-	shard_count integer DEFAULT NULL, colocate_with text DEFAULT NULL, cascade_to_colocated boolean DEFAULT NULL)
+CREATE FUNCTION citus_internal.alter_distributed_table(table_name regclass, distribution_column text, shard_count integer,
+	colocate_with text, cascade_to_colocated boolean)
 	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog
 AS $$
 DECLARE
@@ -116,6 +116,23 @@ BEGIN
 	PERFORM citus_internal.distribute_again(
 		table_name || CASE WHEN cascade_to_colocated THEN coalesce(others, '{}') ELSE '{}' END, distribution_column,
 		coalesce(shard_count, now.shardcount), coalesce(colocate_with, 'default'));
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.alter_distributed_table(regclass, text, integer, text, boolean) IS
+	'alter_distributed_table() with the qualified name of a table to colocate with';
+
+-- Without a search path of its own: the name of a table in colocate_with is looked up in the caller's.
+CREATE FUNCTION pg_catalog.alter_distributed_table(table_name regclass, distribution_column text DEFAULT NULL,
+	shard_count integer DEFAULT NULL, colocate_with text DEFAULT NULL, cascade_to_colocated boolean DEFAULT NULL)
+	RETURNS void LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM citus_internal.alter_distributed_table(table_name, distribution_column, shard_count,
+		CASE WHEN pg_catalog.lower(colocate_with) OPERATOR(pg_catalog.=) ANY ('{default,none}'::pg_catalog.text[]) THEN colocate_with
+		ELSE (SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
+			FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+			WHERE c.oid OPERATOR(pg_catalog.=) colocate_with::pg_catalog.regclass) END,
+		cascade_to_colocated);
 END;
 $$;
 COMMENT ON FUNCTION pg_catalog.alter_distributed_table(regclass, text, integer, text, boolean) IS

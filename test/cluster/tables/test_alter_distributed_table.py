@@ -236,3 +236,18 @@ def test_concurrently_refused_or_cancelled(cluster, connect, schema, plain):
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="concurrently") as refused:
             plain.execute(call)
         assert "create_distributed_table()" in refused.value.diag.message_hint
+
+
+def test_colocate_with_is_found_by_the_search_path(coordinator, schema):
+    """As any name of a table is; also one that isn't there, and one that needs quotes."""
+    coordinator.execute(f"""SET search_path = {schema};
+        CREATE TABLE moving (id int PRIMARY KEY);
+        CREATE TABLE "Fixed One" (id int PRIMARY KEY);
+        SELECT create_distributed_table('moving', 'id', shard_count => 2, colocate_with => 'none');
+        SELECT create_distributed_table('"Fixed One"', 'id', shard_count => 3, colocate_with => 'none')""")
+    with pytest.raises(psycopg.errors.UndefinedTable, match='"none_of_that"'):
+        coordinator.execute("SELECT alter_distributed_table('moving', colocate_with => 'none_of_that')")
+    coordinator.execute("""SELECT alter_distributed_table('moving', colocate_with => '"Fixed One"')""")
+    assert value(coordinator, "SELECT count(DISTINCT colocation_id) FROM citus_tables WHERE table_name IN ('moving'::regclass, '\"Fixed One\"')") == 1
+    coordinator.execute("SELECT alter_distributed_table('moving', colocate_with => 'NONE', cascade_to_colocated => false)")
+    assert shape(coordinator, "moving") == ("id", 3)
