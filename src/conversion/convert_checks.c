@@ -770,6 +770,35 @@ check_foreign_keys(Oid relid)
 }
 
 void
+check_keys_stay(Oid relid, const List *global)
+{
+	foreach_ptr(HeapTupleData, tuple, list_concat(foreign_keys_from(relid), foreign_keys_to(relid)))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (foreign_key_is_global(tuple) != list_member_oid(global, con->oid))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot change the colocation of table \"%s\"", get_rel_name(relid)),
+					 errdetail("Foreign key \"%s\" would be between rows of the same node, or no longer be.", NameStr(con->conname)),
+					 errhint("Drop the foreign key, and add it again afterwards.")));
+	}
+}
+
+List *
+global_keys_of(Oid relid)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(HeapTupleData, tuple, list_concat(foreign_keys_from(relid), foreign_keys_to(relid)))
+	{
+		if (foreign_key_is_global(tuple))
+			result = lappend_oid(result, ((Form_pg_constraint) GETSTRUCT(tuple))->oid);
+	}
+	return result;
+}
+
+void
 notice_local_foreign_keys(Oid relid)
 {
 	ListCell   *cell;

@@ -52,6 +52,14 @@ extern void check_no_tableoid(Relation rel);
 extern void check_foreign_keys(Oid relid);
 
 /*
+ * The foreign keys from or to the table that are between rows of different
+ * nodes (Oids); and, after its metadata has changed, an error if these are
+ * others than before.
+ */
+extern List *global_keys_of(Oid relid);
+extern void check_keys_stay(Oid relid, const List *global);
+
+/*
  * Sends notices about local tables whose rows reference a table that gets
  * shards now: these keys aren't enforced for a while.
  */

@@ -458,9 +458,11 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 	}
 	if (colocation_id != table->colocation_id)
 	{
+		List	   *global = global_keys_of(relid);
 		int32		emptied = metadata_update_colocation(relid, colocation_id);
 
 		check_foreign_keys(relid);
+		check_keys_stay(relid, global);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make2(linitial(table_metadata_commands(relid)),
 															node_call(NODE_update_table_colocation,
