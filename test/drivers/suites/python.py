@@ -51,13 +51,13 @@ class PythonSuite:
         return str(folder / "venv/bin/python")
 
     def run(self, server, only=None):
-        """Runs the tests, or the named ones; returns their outcomes."""
+        """Runs the tests, or the named ones, whatever became of earlier runs; returns their outcomes."""
         told = self.folder / "outcomes"
         told.unlink(missing_ok=True)
         environment = {**server.environment(), **self.variables, "PYTHONPATH": str(Path(__file__).parent), "TELL_OUTCOMES_TO": str(told)}
         output = ""
         try:
-            done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "--continue-on-collection-errors",
+            done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "--cache-clear", "--continue-on-collection-errors",
                                    f"--timeout={PATIENCE}", "--timeout-method=signal", *self.options, *(only or [self.files[0]])],
                                   cwd=self.folder / "suite", env=environment, timeout=RUN, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, errors="replace", check=False)
