@@ -5,9 +5,10 @@
  *
  * A table names the server's own settings that travel; of settings with a dot
  * in their name (of applications and other extensions) those travel that the
- * session has set.  Each connection remembers the values that it has sent, so
- * that a statement costs a comparison each, and a command is sent only when
- * something differs: one statement that calls set_config() for each, in order.
+ * session has set, superusers' only to superusers' sessions.  Each connection
+ * remembers the values that it has sent, so that a statement costs a
+ * comparison each, and a command is sent only when something differs: one
+ * statement that calls set_config() for each, in order.
  *
  * It travels in the statement's own segment (pipeline.c), so what was sent
  * is undone when the statement fails outside a transaction, or when the remote
@@ -261,13 +262,18 @@ text_of(struct config_generic *entry)
 	return "";
 }
 
-/* Whether a custom setting travels if it differs. */
+/* Whether a connection's session may set a custom setting. */
 static bool
-custom_travels(struct config_generic *entry)
+custom_is_allowed(const RemoteConn *conn, struct config_generic *entry)
 {
-	if (entry->context != PGC_USERSET)
-		return false;
+	return entry->context == PGC_USERSET ||
+		(entry->context == PGC_SUSET && superuser_arg(conn->login_role));
+}
 
+/* Whether this session has set a custom setting. */
+static bool
+custom_is_set(struct config_generic *entry)
+{
 	/*
 	 * one that was reset is an empty string from then on, where others don't
 	 * know it at all
@@ -288,13 +294,13 @@ find_custom(RemoteSettings *settings, const char *name)
 }
 
 static bool
-custom_differs(RemoteSettings *settings, struct config_generic *entry)
+custom_differs(const RemoteConn *conn, struct config_generic *entry)
 {
-	CustomValue *known = find_custom(settings, entry->name);
+	CustomValue *known = find_custom(conn->priv->settings, entry->name);
 
 	if (known == NULL)
-		return custom_travels(entry);
-	return known->value == NULL || strcmp(known->value, text_of(entry)) != 0;
+		return custom_is_set(entry) && custom_is_allowed(conn, entry);
+	return (known->value == NULL || strcmp(known->value, text_of(entry)) != 0) && custom_is_allowed(conn, entry);
 }
 
 static void
@@ -354,7 +360,7 @@ anything_differs(RemoteConn *conn, struct config_generic **custom, int ncustom)
 		if (!is_current(&setting_entries[i], &settings->values[i]))
 			return true;
 	for (int i = 0; i < ncustom; i++)
-		if (custom_differs(settings, custom[i]))
+		if (custom_differs(conn, custom[i]))
 			return true;
 	return false;
 }
@@ -433,7 +439,7 @@ collect_settings(RemoteConn *conn, SettingLists *lists, struct config_generic **
 		if (entry_differs(conn, i))
 			add_setting(lists, setting_entries[i].setting->name, text_of(setting_entries[i].setting));
 	for (int i = 0; i < ncustom; i++)
-		if (custom_differs(settings, custom[i]))
+		if (custom_differs(conn, custom[i]))
 			add_setting(lists, custom[i]->name, text_of(custom[i]));
 	if (session_user != conn->login_role)
 		add_setting(lists, "session_authorization", GetUserNameFromId(session_user, false));
@@ -450,7 +456,7 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 	RemoteSettings *settings = conn->priv->settings;
 
 	for (int i = 0; i < ncustom; i++)
-		if (custom_differs(settings, custom[i]))
+		if (custom_differs(conn, custom[i]))
 			remember_custom(settings, custom[i]->name, text_of(custom[i]));
 	for (int i = 0; i < nsetting_entries; i++)
 		remember_setting(&setting_entries[i], &settings->values[i]);

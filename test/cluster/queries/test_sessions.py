@@ -78,6 +78,22 @@ def test_settings_that_change_answers(table, session, coordinator, schema):
     assert rows(session, query.format("1"))[0][1] == "2024-02-03"
 
 
+def test_settings_of_extensions_for_superusers(table, connect, cluster, coordinator, schema):
+    """What only superusers may set of an extension's settings reaches the nodes from their sessions."""
+    function = (f"CREATE OR REPLACE FUNCTION {schema}.picked(id bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE "
+                "AS 'BEGIN RETURN (SELECT id FROM (VALUES (-1)) v (id)); END'")
+    coordinator.execute(function)
+    query = f"SELECT sum({schema}.picked(id)) FROM {table}"
+    with connect(cluster.coordinator) as session:
+        session.execute("LOAD 'plpgsql'")
+        session.execute("SET plpgsql.variable_conflict = 'use_column'")
+        assert value(session, query) == -100
+        session.execute("RESET plpgsql.variable_conflict")
+        session.execute(function)
+        with pytest.raises(psycopg.errors.AmbiguousColumn):
+            session.execute(query)
+
+
 def test_settings_that_functions_change(coordinator, schema, session):
     """What a function sets in a task ends with the task; what it sets in a delegated call stays in the client's session."""
     coordinator.execute(f"""CREATE FUNCTION {schema}.changes(int, zone text) RETURNS int LANGUAGE plpgsql IMMUTABLE
