@@ -104,7 +104,7 @@ typedef struct Move
 	List	   *shardids;		/* of each (int64 *) */
 	List	   *channels;		/* MoveChannel *, if logical */
 	char	   *definition;		/* of all tables, as of the begin */
-	char	   *columns;		/* of all shards, as of then */
+	char	   *owners_and_columns; /* of all shards, as of then */
 } Move;
 
 static Move *current_move = NULL;
@@ -223,12 +223,12 @@ move_check_definition(int colocation_id, const char *definition)
 }
 
 /*
- * The columns of all shards, as a text for comparison.  It is read from the
- * relations themselves, since the transaction's snapshot may be older than the
- * definition in the catalogs.
+ * The owners and columns of all shards, as a text for comparison.  It is read
+ * from the relations themselves, since the transaction's snapshot may be older
+ * than the definition in the catalogs, which the server can't tell then.
  */
 static char *
-write_columns(void)
+write_owners_and_columns(void)
 {
 	StringInfoData buf;
 
@@ -238,6 +238,7 @@ write_columns(void)
 		Relation	rel = relation_open(shard_local_relid(relid, moved_shard(relid)->shardid),
 										AccessShareLock);
 
+		appendStringInfo(&buf, "%u\n", rel->rd_rel->relowner);
 		for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -506,7 +507,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	if (current_move->logical)
 		make_channels();
 	current_move->definition = move_definition(current_move->colocation_id);
-	current_move->columns = write_columns();
+	current_move->owners_and_columns = write_owners_and_columns();
 	note_objects();
 	place_on_target(PLACEMENT_ARRIVING);
 	MemoryContextSwitchTo(old_context);
@@ -614,8 +615,8 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 
 	require_move(fcinfo);
 	(void) move_present_tables(current_move->colocation_id);
-	check_same(current_move->columns, write_columns()); /* the transaction's locks keep them so until it ends */
-	move_check_definition(current_move->colocation_id, current_move->definition);
+	/* the transaction's locks keep them so until it ends */
+	check_same(current_move->owners_and_columns, write_owners_and_columns());
 	remote_exec(current_move->target, SMOOTH_WRITES);
 	drive_pace_begin();
 	foreach_ptr(const MoveChannel, channel, current_move->channels)

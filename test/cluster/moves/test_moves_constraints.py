@@ -89,9 +89,12 @@ def test_rows_that_a_check_rejects(cluster, connect, schema):
                 connection.execute(f"INSERT INTO {table} VALUES (30, -1)")
 
 
-@pytest.mark.parametrize("change", ["DROP CONSTRAINT positive", "OWNER TO new_owner"])
-def test_changed_meanwhile(cluster, connect, schema, change):
-    """A change of the table during a move doesn't end it with an error of the copy: of the constraint that some row violates now, of missing rights."""
+@pytest.mark.parametrize("point, change", [
+    ("move-before-slot", "DROP CONSTRAINT positive"), ("move-before-slot", "OWNER TO new_owner"),
+    ("move-slot-made", "ADD CONSTRAINT small CHECK (v < 9)"), ("move-slot-made", "OWNER TO new_owner")])
+def test_changed_meanwhile(cluster, connect, schema, point, change):
+    """A change of the table during a move doesn't end it with an error of the copy: of the constraint that some row violates now, of missing
+    rights, of a constraint that the copy's snapshot doesn't show."""
     with connect(cluster.coordinator) as connection:
         connection.execute(f"SET search_path = {schema}")
         connection.execute("CREATE TABLE checked (id int, v int CONSTRAINT positive CHECK (v > 0))")
@@ -99,7 +102,7 @@ def test_changed_meanwhile(cluster, connect, schema, change):
         shard, port = shard_of(connection, f"{schema}.checked", 1)
         target = next(node for node in cluster.workers if node.port != port)
         connection.execute("CREATE ROLE new_owner")
-        moving = Stopped(cluster.coordinator, "move-before-slot", f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, "
+        moving = Stopped(cluster.coordinator, point, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, "
                          f"'127.0.0.1', {target.port}, 'force_logical')")
         connection.execute("ALTER TABLE checked " + change)
         connection.execute(f"INSERT INTO checked VALUES (1, {-1 if 'DROP' in change else 1})")
