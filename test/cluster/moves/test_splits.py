@@ -561,7 +561,7 @@ def test_shards_beside_others_are_found_by_range(split_cluster):
         assert [sorted(found) for found in beside] == [
             [before["wide"][0][0]], [before["wide"][1][0]],
             sorted([before["wide"][2][0], before["narrow"][2][0]]), sorted([before["wide"][3][0], before["narrow"][3][0]])]
-        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="no shard beside"):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="no shard colocated with"):
             connection.execute("SELECT * FROM run_command_on_colocated_placements('wide', 'narrow', 'SELECT 1')")
         connection.execute("ROLLBACK")
         connection.execute("DROP TABLE wide, narrow")
