@@ -76,7 +76,7 @@ UPDATE q SET id = id + 1000 WHERE id IN (70, 71, 72, 74, 75) RETURNING id;
 INSERT INTO q SELECT g, 1, 'new' FROM generate_series(900, 909) g;
 INSERT INTO q VALUES (900, 1, 'again') ON CONFLICT (id) DO UPDATE SET id = 1900 RETURNING id;
 SAVEPOINT a;
--- both fail: 42501
+-- against the policy
 UPDATE q SET id = id + 1000, k = 9 WHERE id = 77;
 ROLLBACK;
 DROP POLICY pol ON q;
