@@ -48,7 +48,7 @@ SELECT id, unnest(ps) FROM u ORDER BY id, 2 LIMIT 5;
 SELECT max(m), min(mm), count(DISTINCT r) FROM u;
 SELECT array_agg(w ORDER BY id) FROM u;
 COPY u (id, m, ps, ls, gs, rr, ws, mm) FROM STDIN;
-7001	{fine}	{"(1,fine,2,z)",NULL}	{"(\\"(1,fine,3,x)\\",,\\"{dull}\\")"}	\N	{empty}	{"(3,dull,)"}	{{dull}}
+7001	{fine}	{"(1,fine,2,z)"}	{"(\\"(1,fine,3,x)\\",,\\"{dull}\\")"}	\N	{empty}	{"(3,dull,)"}	{{dull}}
 \.
 SELECT * FROM u WHERE id = 7001;
 COPY (SELECT * FROM u ORDER BY id) TO STDOUT;
