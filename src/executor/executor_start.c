@@ -143,6 +143,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 	DistSnapshot *outer = statement_snapshot_current();
 	TaskTag		tag = {TAG_NONE};
 	bool		own_snapshot;
+	bool		checks_key;
 
 	executor_statements++;
 	if (unlikely(trace_sampling))
@@ -202,11 +203,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 	statement_snapshot_started(query_desc, own_snapshot, outer);
 	if (unlikely(trace_running))
 		trace_executor_started(query_desc);
-	if (unlikely(InNoForceRLSOperation()) && metadata_available())
-	{
-		left_shard_start(query_desc);
+	checks_key = unlikely(InNoForceRLSOperation()) && metadata_available();
+	left_shard_start(query_desc, checks_key);
+	if (checks_key)
 		leave_foreign_key_context();
-	}
 }
 
 void

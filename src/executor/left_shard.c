@@ -108,9 +108,12 @@ run_without_left_shards(QueryDesc *query_desc, ScanDirection direction, uint64 c
 }
 
 void
-left_shard_start(const QueryDesc *query_desc)
+left_shard_start(const QueryDesc *query_desc, bool checks_key)
 {
+	/* one whose run never came, by an error, may have had this address */
 	left_query = NULL;
+	if (!checks_key)
+		return;
 	foreach_node(RangeTblEntry, rte, query_desc->plannedstmt->rtable)
 	{
 		if (rte->rtekind != RTE_RELATION)

@@ -13,10 +13,10 @@
 #include "executor/execdesc.h"
 
 /*
- * A statement of the server for a foreign key has been started, and is run
- * next: if its first table is a shard that has left this node, it is to read
- * and write nothing.
+ * A statement has been started.  One of the server for a foreign key
+ * (checks_key) is run next: if its first table is a shard that has left this
+ * node, it is to read and write nothing.
  */
-extern void left_shard_start(const QueryDesc *query_desc);
+extern void left_shard_start(const QueryDesc *query_desc, bool checks_key);
 
 #endif							/* CITUS_EXECUTOR_LEFT_SHARD_H */
