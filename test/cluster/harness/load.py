@@ -1,9 +1,10 @@
-"""Threads that move money between accounts, and others that add it up."""
+"""Threads that move money between accounts, and others that add it up; moves and ended sessions beside any writers."""
 
 import random
 import threading
 
 import psycopg
+import pytest
 
 from . import servers
 from .servers import rows, value, wait_until
@@ -24,6 +25,31 @@ def account_tables(cluster_):
         connection.execute("INSERT INTO account SELECT g, %s, repeat('x', 100) FROM generate_series(1, %s) g",
                            [BALANCE, ACCOUNTS])
         connection.execute("INSERT INTO rate VALUES (1, 0)")
+
+
+def move_any_shard(connection):
+    """Moves some shard to another worker, with writers blocked; a deadlock with one is no failure."""
+    shard, source, target = rows(connection, """
+        SELECT s.shardid, s.nodeport, w.nodeport FROM citus_shards s
+            JOIN pg_dist_node w ON w.nodeport <> s.nodeport AND w.groupid > 0
+        ORDER BY random() LIMIT 1""")[0]
+    try:
+        connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                           [shard, source, target])
+    except psycopg.errors.DeadlockDetected:
+        pass
+
+
+def end_a_session(node, work):
+    """Ends a session of a node that repeats work(connection), in the middle of that, at whatever step."""
+    with servers.connect(node) as victim, servers.connect(node) as killer:
+        ending = threading.Timer(random.random() / 10, killer.execute,
+                                 ["SELECT pg_terminate_backend(%s)", [servers.pid_of(victim)]])
+        ending.start()
+        with pytest.raises(psycopg.OperationalError):
+            while True:
+                work(victim)
+        ending.join()
 
 
 class Load:

@@ -2,13 +2,12 @@
 
 import os
 import random
-import threading
 
 import psycopg
 import pytest
 
 from harness import servers
-from harness.load import SECONDS, Load
+from harness.load import SECONDS, Load, end_a_session, move_any_shard
 from harness.servers import rows, value, wait_until, wait_until_quiet
 from harness.stopped import Stopped
 
@@ -91,30 +90,8 @@ def test_writers_of_both_sides(related):
     for number in range(6):
         load.add(related.nodes[number % 3], change, f"client{number}")
 
-    def move(connection):
-        shard, source, target = rows(connection, """
-            SELECT s.shardid, s.nodeport, w.nodeport FROM citus_shards s
-                JOIN pg_dist_node w ON w.nodeport <> s.nodeport AND w.groupid > 0
-            ORDER BY random() LIMIT 1""")[0]
-        try:
-            connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
-                               [shard, source, target])
-        except psycopg.errors.DeadlockDetected:
-            pass
-
-    def kill(_):
-        """Ends a session in the middle of its writes, at whatever step."""
-        with servers.connect(related.workers[0]) as victim, servers.connect(related.workers[0]) as killer:
-            ending = threading.Timer(random.random() / 10, killer.execute,
-                                     ["SELECT pg_terminate_backend(%s)", [servers.pid_of(victim)]])
-            ending.start()
-            with pytest.raises(psycopg.OperationalError):
-                while True:
-                    change(victim)
-            ending.join()
-
-    load.add(related.coordinator, move, "move")
-    load.add(None, kill, "kill")
+    load.add(related.coordinator, move_any_shard, "move")
+    load.add(None, lambda _: end_a_session(related.workers[0], change), "kill")
     load.finish(FIRE)
     wait_until_quiet(related)
     for node in related.nodes:
