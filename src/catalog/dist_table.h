@@ -23,6 +23,9 @@
 /* How the names of the triggers begin that maintain global indexes. */
 #define GLOBAL_INDEX_TRIGGER "global_index_"
 
+/* What the name of their constraint ends with, behind that of the table. */
+#define GLOBAL_INDEX_KEY "_key"
+
 /* The same for foreign keys between rows of different nodes. */
 #define GLOBAL_KEY_TRIGGER "global_key_"
 

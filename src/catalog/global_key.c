@@ -1,16 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * global_key.c
- *	  Foreign keys between rows of different nodes.
+ *	  Foreign keys between rows of different nodes, and tables of entries.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/global_key.h"
 #include "catalog/metadata.h"
 
@@ -45,4 +51,22 @@ constraint_is_global(Oid constraint)
 	if (HeapTupleIsValid(tuple))
 		ReleaseSysCache(tuple);
 	return result;
+}
+
+Oid
+index_of_entries(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL || strncmp(name, GLOBAL_INDEX_TRIGGER, strlen(GLOBAL_INDEX_TRIGGER)) != 0 ||
+		get_rel_namespace(relid) != get_namespace_oid(SHARD_SCHEMA, true))
+		return InvalidOid;
+	foreach_ptr(CatalogRow, row, catalog_needs(RelationRelationId, relid))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+
+		if (depend->objsubid == 0 && depend->deptype == DEPENDENCY_INTERNAL && depend->refclassid == RelationRelationId)
+			return depend->refobjid;
+	}
+	return InvalidOid;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * global_key.h
- *	  Foreign keys between rows of different nodes.
+ *	  Foreign keys between rows of different nodes, and tables of entries.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,5 +19,8 @@
  */
 extern bool foreign_key_is_global(HeapTuple constraint);
 extern bool constraint_is_global(Oid constraint);
+
+/* The global index whose entries a table has; InvalidOid if it has none. */
+extern Oid	index_of_entries(Oid relid);
 
 #endif							/* CITUS_CATALOG_GLOBAL_KEY_H */

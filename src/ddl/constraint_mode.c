@@ -29,6 +29,7 @@
 #include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
+#include "global_index/global_index.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
 #include "table/shards.h"
@@ -85,11 +86,16 @@ find_tables(const RangeVar *constraint, Oid *namespace)
 	return relids;
 }
 
-/* The names that the constraint has on shards of this node. */
+/*
+ * The names that the constraint has on shards of this node; and, of a global
+ * index, that of its entries.
+ */
 static List *
 names_on_shards(const DistTable *table, const char *name)
 {
 	List	   *names = NIL;
+	Oid			constraint;
+	Oid			entries;
 
 	foreach_int(index, local_shard_indexes(table))
 	{
@@ -97,6 +103,11 @@ names_on_shards(const DistTable *table, const char *name)
 
 		names = lappend(names, makeRangeVar(pstrdup(SHARD_SCHEMA), shard_relation_name(name, shardid), -1));
 	}
+	constraint = get_relation_constraint_oid(table->relid, name, true);
+	entries = OidIsValid(constraint) ? global_index_entries(get_constraint_index(constraint)) : InvalidOid;
+	if (OidIsValid(entries))
+		names = list_concat(names, names_on_shards(metadata_require(entries),
+												   psprintf("%s" GLOBAL_INDEX_KEY, get_rel_name(entries))));
 	return names;
 }
 

@@ -25,18 +25,6 @@ typedef struct EntryPlan
 
 static HTAB *entry_plans = NULL;
 
-/* Columns of the entries, from the first one on. */
-static char *
-columns_text(Oid entries, int count)
-{
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	for (int i = 1; i <= count; i++)
-		appendStringInfo(&buf, "%s%s", i == 1 ? "" : ", ", quote_identifier(get_attname(entries, i, false)));
-	return buf.data;
-}
-
 /* Parameters, or the rows of parameters that are arrays. */
 static char *
 params_text(int count, bool many)
@@ -49,54 +37,103 @@ params_text(int count, bool many)
 	return buf.data;
 }
 
-/* A condition: columns have the values of parameters. */
+/* Whether a column of the key, from 1 on, is null. */
+static bool
+is_null_key(const EntryStatement *statement, int number)
+{
+	return (statement->null_keys & (UINT64CONST(1) << (number - 1))) != 0;
+}
+
+/* A condition: columns of the key have the values of parameters, or any. */
 static char *
-equal_text(Oid entries, int count, const char *any)
+equal_text(const EntryStatement *statement, int count, const char *any)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	for (int i = 1; i <= count; i++)
-		appendStringInfo(&buf, "%s%s OPERATOR(pg_catalog.=) %s($%d)", i == 1 ? "" : " AND ",
-						 quote_identifier(get_attname(entries, i, false)), any, i);
+	{
+		appendStringInfo(&buf, "%s%s", i == 1 ? "" : " AND ", quote_identifier(get_attname(statement->entries, i, false)));
+		if (is_null_key(statement, i))
+			appendStringInfoString(&buf, " IS NULL");
+		else
+			appendStringInfo(&buf, " OPERATOR(pg_catalog.=) %s($%d)", any, i);
+	}
 	return buf.data;
+}
+
+/* A condition: the key is one of those of parameters that are arrays. */
+static char *
+one_of_keys_text(const EntryStatement *statement)
+{
+	StringInfoData columns;
+	StringInfoData params;
+
+	initStringInfo(&columns);
+	initStringInfo(&params);
+	for (int i = 1; i <= statement->nkeys; i++)
+	{
+		if (is_null_key(statement, i))
+			continue;
+		appendStringInfo(&columns, "%s%s", columns.len == 0 ? "" : ", ",
+						 quote_identifier(get_attname(statement->entries, i, false)));
+		appendStringInfo(&params, "%spg_catalog.unnest($%d)", params.len == 0 ? "" : ", ", i);
+	}
+	/* each for itself, too: the first column prunes shards */
+	return psprintf("%s%s", equal_text(statement, statement->nkeys, "ANY "), statement->nkeys == 1 || columns.len == 0 ? "" :
+					psprintf(" AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", columns.data, params.data));
 }
 
 static char *
 statement_text(const EntryStatement *statement)
 {
-	Oid			entries = statement->entries;
-	char	   *name = relation_qualified_name(entries);
+	char	   *name = relation_qualified_name(statement->entries);
 	int			nkeys = statement->nkeys;
 
 	switch (statement->kind)
 	{
 		case ENTRY_FIND:
-			return psprintf("SELECT %s FROM %s WHERE %s", quote_identifier(get_attname(entries, nkeys + 1, false)), name,
-							equal_text(entries, nkeys, ""));
+			return psprintf("SELECT %s FROM %s WHERE %s",
+							quote_identifier(get_attname(statement->entries, nkeys + 1, false)), name,
+							equal_text(statement, nkeys, ""));
 		case ENTRY_INSERT:
 		case ENTRY_AWAIT:
-			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(nkeys + 1, false),
+			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(statement->ncolumns, false),
 							statement->kind == ENTRY_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRY_DELETE:
-			return psprintf("DELETE FROM %s WHERE %s", name, equal_text(entries, nkeys, ""));
+			return psprintf("DELETE FROM %s WHERE %s", name, equal_text(statement, nkeys, ""));
 		case ENTRIES_INSERT:
 		case ENTRIES_AWAIT:
-			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r%s", name, params_text(nkeys + 1, true),
+			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r%s", name, params_text(statement->ncolumns, true),
 							statement->kind == ENTRIES_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRIES_DELETE:
-			/* the first column prunes shards */
-			return psprintf("DELETE FROM %s WHERE %s%s", name, equal_text(entries, 1, "ANY "), nkeys == 1 ? "" :
-							psprintf(" AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", columns_text(entries, nkeys),
-									 params_text(nkeys, true)));
+			return psprintf("DELETE FROM %s WHERE %s", name, one_of_keys_text(statement));
+		case ENTRIES_TAKE:
+			return psprintf("WITH gone AS (DELETE FROM %s WHERE %s RETURNING *), "
+							"again AS (INSERT INTO %s (SELECT * FROM gone EXCEPT ALL SELECT * FROM ROWS FROM (%s) r) RETURNING 1) "
+							"SELECT (SELECT pg_catalog.count(*) FROM gone) OPERATOR(pg_catalog.-) (SELECT pg_catalog.count(*) FROM again)",
+							name, one_of_keys_text(statement), name, params_text(statement->ncolumns, true));
+		case ENTRIES_SETTLE:
+			/* a read of all shards is one as of a point in time */
+			return psprintf("SELECT FROM %s LIMIT 1", name);
 	}
 	return NULL;
 }
 
 int
-entry_params(EntryStatementKind kind, int nkeys)
+entry_params(const EntryStatement *statement)
 {
-	return kind == ENTRY_FIND || kind == ENTRY_DELETE || kind == ENTRIES_DELETE ? nkeys : nkeys + 1;
+	switch (statement->kind)
+	{
+		case ENTRY_FIND:
+		case ENTRY_DELETE:
+		case ENTRIES_DELETE:
+			return statement->nkeys;
+		case ENTRIES_SETTLE:
+			return 0;
+		default:
+			return statement->ncolumns;
+	}
 }
 
 SPIPlanPtr
@@ -116,8 +153,7 @@ entry_plan(const EntryStatement *statement)
 		kept->plan = NULL;
 	if (kept->plan == NULL)
 	{
-		SPIPlanPtr	plan = SPI_prepare(statement_text(statement), entry_params(statement->kind, statement->nkeys),
-									   (Oid *) statement->types);
+		SPIPlanPtr	plan = SPI_prepare(statement_text(statement), entry_params(statement), (Oid *) statement->types);
 
 		if (plan == NULL || SPI_keepplan(plan) != 0)
 			elog(ERROR, "SPI failed: %s", SPI_result_code_string(SPI_result));
@@ -127,14 +163,14 @@ entry_plan(const EntryStatement *statement)
 }
 
 bool
-entry_find(const EntryStatement *statement, Datum *keys, bool latest, NullableDatum *value)
+entry_find(const EntryStatement *statement, Datum *keys, const char *nulls, bool latest, NullableDatum *value)
 {
 	MemoryContext context = CurrentMemoryContext;
 	RunAs		caller = run_as_owner_begin(statement->entries);
 	bool		found;
 
 	SPI_connect();
-	if (SPI_execute_plan(entry_plan(statement), keys, NULL, !latest, 0) != SPI_OK_SELECT)
+	if (SPI_execute_plan(entry_plan(statement), keys, nulls, !latest, 0) != SPI_OK_SELECT)
 		elog(ERROR, "SPI failed: a query for entries");
 	found = SPI_processed > 0;
 	if (found)

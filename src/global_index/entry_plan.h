@@ -11,15 +11,24 @@
 #include "executor/spi.h"
 #include "pg_config_manual.h"
 
+/*
+ * The columns of an entry are those of the key, then the distribution value of
+ * its row, then included ones.
+ */
+#define MAX_ENTRY_COLUMNS (2 * INDEX_MAX_KEYS + 1)
+
 typedef enum EntryStatementKind
 {
 	ENTRY_FIND,					/* returns the distribution value of a key */
-	ENTRY_INSERT,				/* of a key and a distribution value */
-	ENTRY_AWAIT,				/* the same, unless the key has an entry */
+	ENTRY_INSERT,				/* of an entry */
+	ENTRY_AWAIT,				/* the same, unless the key has one */
 	ENTRY_DELETE,				/* of a key */
 	ENTRIES_INSERT,				/* the same for arrays */
 	ENTRIES_AWAIT,
 	ENTRIES_DELETE,
+	ENTRIES_TAKE,				/* deletes as many entries that equal those
+								 * given; returns how many it has found */
+	ENTRIES_SETTLE,				/* waits for what is being committed */
 } EntryStatementKind;
 
 /* All bytes that aren't set must be 0. */
@@ -27,22 +36,22 @@ typedef struct EntryStatement
 {
 	EntryStatementKind kind;
 	Oid			entries;
-	int			nkeys;
-	Oid			types[INDEX_MAX_KEYS + 1];	/* of the parameters: the columns
-											 * of the key and, to insert,
-											 * the distribution column */
+	int			nkeys;			/* columns of the key */
+	int			ncolumns;		/* of the entries; not of ENTRY_FIND */
+	uint64		null_keys;		/* bits of those of the key that are null */
+	Oid			types[MAX_ENTRY_COLUMNS];	/* of the parameters */
 } EntryStatement;
 
-/* How many parameters the statement has for a key of so many columns. */
-extern int	entry_params(EntryStatementKind kind, int nkeys);
+/* How many of an entry's columns are parameters of the statement. */
+extern int	entry_params(const EntryStatement *statement);
 
 /*
- * Finds the entry of a key, none of whose values is null: false, or the
- * distribution value of its row, which may be null, in CurrentMemoryContext.
- * statement: an ENTRY_FIND.  latest: reads what is committed, or own, now;
- * else what the active snapshot shows.
+ * Finds the entry of a key: false, or the distribution value of its row, which
+ * may be null, in CurrentMemoryContext.  statement: an ENTRY_FIND.  nulls: of
+ * keys, as SPI has them; NULL: none is null.  latest: reads what is committed,
+ * or own, now; else what the active snapshot shows.
  */
-extern bool entry_find(const EntryStatement *statement, Datum *keys, bool latest, NullableDatum *value);
+extern bool entry_find(const EntryStatement *statement, Datum *keys, const char *nulls, bool latest, NullableDatum *value);
 
 /* The plan of a statement, in SPI, with the rights of the entries' owner. */
 extern SPIPlanPtr entry_plan(const EntryStatement *statement);

@@ -23,6 +23,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
@@ -36,6 +37,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
@@ -149,10 +151,6 @@ definition_refusal(Relation index)
 
 	if (form->indisexclusion)
 		return "It is an exclusion constraint.";
-	if (!form->indimmediate)
-		return "The constraint is deferrable.";
-	if (form->indnullsnotdistinct)
-		return "The index treats nulls as equal.";
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
@@ -202,6 +200,21 @@ global_index_check_online(Relation rel, AttrNumber dist_attno)
 	}
 }
 
+bool
+initially_deferred(Relation index)
+{
+	Oid			constraint = get_index_constraint(RelationGetRelid(index));
+	HeapTuple	tuple;
+	bool		deferred;
+
+	if (index->rd_index->indimmediate || !OidIsValid(constraint))
+		return false;
+	tuple = catalog_tuple(CONSTROID, constraint, "constraint");
+	deferred = ((Form_pg_constraint) GETSTRUCT(tuple))->condeferred;
+	ReleaseSysCache(tuple);
+	return deferred;
+}
+
 static bool makes_entries = false;
 
 bool
@@ -239,11 +252,13 @@ create_entries(Relation rel, Relation index)
 						 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
 						 OidIsValid(att->attcollation) ? " COLLATE " : "",
 						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "",
-						 i < nkeys ? " NOT NULL" : "");
+						 i < nkeys && !index->rd_index->indnullsnotdistinct ? " NOT NULL" : "");
 		if (i < nkeys)
 			appendStringInfo(&keys, "%s%s", i == 0 ? "" : ", ", quote_identifier(NameStr(att->attname)));
 	}
-	create = psprintf("CREATE TABLE %s (%s, UNIQUE (%s))", name, columns.data, keys.data);
+	create = psprintf("CREATE TABLE %s (%s, CONSTRAINT %s" GLOBAL_INDEX_KEY " UNIQUE%s (%s)%s)", name, columns.data,
+					  strchr(name, '.') + 1, index->rd_index->indnullsnotdistinct ? " NULLS NOT DISTINCT" : "", keys.data,
+					  index->rd_index->indimmediate ? "" : initially_deferred(index) ? " DEFERRABLE INITIALLY DEFERRED" : " DEFERRABLE");
 	run_commands(list_make1(create));
 	distribute = psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
 						  quote_literal_cstr(name),

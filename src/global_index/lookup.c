@@ -273,7 +273,8 @@ find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
 		{
 			Relation	index = index_open(indexid, AccessShareLock);
 
-			if (values == NIL && (values = key_values(filter, varno, index, false)) != NIL)
+			/* rows may have equal keys until they are checked */
+			if (values == NIL && index->rd_index->indimmediate && (values = key_values(filter, varno, index, false)) != NIL)
 			{
 				lookup->index = indexid;
 				lookup->entries = global_index_finds(index, *table, filter, varno) ? global_index_entries(indexid) : InvalidOid;

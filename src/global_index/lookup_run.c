@@ -59,7 +59,7 @@ ask_entries(GlobalLookupState *state, NullableDatum *value)
 		if (isnull)
 			return false;
 	}
-	return entry_find(&statement, keys, false, value);
+	return entry_find(&statement, keys, NULL, false, value);
 }
 
 /* The client's parameters, and the distribution value. */

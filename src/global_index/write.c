@@ -56,20 +56,24 @@ SQL_FUNCTION(citus_check_global_index);
 /* Rows of a trigger whose entries are written together. */
 #define BATCH_ROWS 5000
 
-/* Keys whose entries wait, with the distribution values of their rows. */
-typedef struct KeyBatch
+/* Entries that wait, by columns. */
+typedef struct EntryBatch
 {
 	int			count;
-	Datum	   *values[INDEX_MAX_KEYS + 1];
-	bool	   *nulls;			/* of the distribution values */
-} KeyBatch;
+	Datum	   *values[MAX_ENTRY_COLUMNS];
+	bool	   *nulls[MAX_ENTRY_COLUMNS];
+	uint64		null_keys;		/* of those that go: which columns of the key
+								 * are null, in all of them */
+} EntryBatch;
 
-/* The entry of a row: its key, and its distribution value. */
+/* The entry of a row. */
 typedef struct Entry
 {
-	bool		exists;			/* the condition holds, and no key is null */
-	Datum		values[INDEX_MAX_KEYS + 1];
-	bool		isnull;			/* the distribution value is */
+	bool		exists;			/* the condition holds, and no key is null
+								 * that must not be */
+	Datum		values[MAX_ENTRY_COLUMNS];
+	bool		nulls[MAX_ENTRY_COLUMNS];
+	uint64		null_keys;
 } Entry;
 
 /* A global index that a trigger maintains. */
@@ -77,16 +81,18 @@ typedef struct IndexWrite
 {
 	Relation	rel;			/* the logical table */
 	Relation	index;
-	Oid			entries;
-	int			nkeys;
+	Relation	entries;
+	int			nkeys;			/* columns of the entries' key */
+	int			ncolumns;		/* of entries */
 	AttrNumber	dist_attno;
-	Form_pg_attribute columns[INDEX_MAX_KEYS + 1];	/* of the index, then the
-													 * distribution column */
+	bool		has_nulls;		/* keys with nulls have entries, too */
+	bool		defers;			/* several entries may have a key, until
+								 * constraints are checked */
 	IndexInfo  *info;			/* its expressions and condition */
 	EState	   *estate;			/* for these */
 	MemoryContext context;		/* of the batch */
-	KeyBatch	gone;
-	KeyBatch	added;
+	EntryBatch	gone;
+	EntryBatch	added;
 } IndexWrite;
 
 Oid
@@ -121,7 +127,8 @@ has_entry_text(Relation index)
 {
 	List	   *predicate = RelationGetIndexPredicate(index);
 	Oid			relid = index->rd_index->indrelid;
-	char	   *complete = psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_text(index));
+	char	   *complete = index->rd_index->indnullsnotdistinct ? pstrdup("true") :
+		psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_text(index));
 
 	if (predicate == NIL)
 		return complete;
@@ -165,22 +172,39 @@ typedef struct EntryWrite
 	const char *nulls;			/* NULL: none is null */
 } EntryWrite;
 
-/* Writes entries, as their owner; returns how many. */
+static Oid
+entries_owner(Oid entries)
+{
+	Relation	rel = relation_open(entries, AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	relation_close(rel, AccessShareLock);
+	return owner;
+}
+
+/*
+ * Writes entries, as their owner; returns how many.  A statement that isn't
+ * text calls no functions of users, and may leave deferred checks.
+ */
 static uint64
 write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write)
 {
 	MemoryContext context = CurrentMemoryContext;
-	RunAs		caller = run_as_owner_begin(entries);
+	RunAs		caller = write->sql != NULL ? run_as_owner_begin(entries) : run_as_begin(entries_owner(entries));
 	bool		before = manual_change_exempt(true);
 	volatile uint64 processed = 0;
 
 	PG_TRY();
 	{
+		bool		isnull;
+
 		SPI_connect();
 		if ((write->sql != NULL ? SPI_execute(write->sql, false, 0) :
 			 SPI_execute_plan(entry_plan(write->statement), write->values, write->nulls, false, 0)) < 0)
 			elog(ERROR, "SPI failed: a write of entries");
 		processed = SPI_processed;
+		if (write->statement != NULL && write->statement->kind == ENTRIES_TAKE)
+			processed = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 		SPI_finish();
 	}
 	PG_CATCH();
@@ -195,32 +219,32 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 }
 
 /*
- * Runs a statement for the entries of a batch: its kind for one key, or for
+ * Runs a statement for the entries of a batch: its kind for one entry, or for
  * several.  Returns how many it has written.
  */
 static uint64
-batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, EntryStatementKind many_kind)
+batch_run(IndexWrite *write, EntryBatch *batch, EntryStatementKind one_kind, EntryStatementKind many_kind)
 {
-	bool		one = batch->count == 1;
-	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = write->entries, .nkeys = write->nkeys};
-	Datum		values[INDEX_MAX_KEYS + 1];
-	char		nulls[INDEX_MAX_KEYS + 1];
+	bool		one = batch->count == 1 && one_kind != many_kind;
+	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = RelationGetRelid(write->entries),
+								.nkeys = write->nkeys, .ncolumns = write->ncolumns};
+	Datum		values[MAX_ENTRY_COLUMNS];
+	char		nulls[MAX_ENTRY_COLUMNS];
 	int			lower_bound = 1;
 
-	memset(nulls, ' ', sizeof(nulls));
-	if (one && batch->nulls[0])
-		nulls[write->nkeys] = 'n';
-	for (int i = 0; i < entry_params(statement.kind, write->nkeys); i++)
+	if (batch == &write->gone)
+		statement.null_keys = batch->null_keys;
+	for (int i = 0; i < entry_params(&statement); i++)
 	{
-		Form_pg_attribute att = write->columns[i];
-		Oid			type = getBaseType(att->atttypid);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->entries), i);
 
-		statement.types[i] = one ? type : get_array_type(type);
+		statement.types[i] = one ? att->atttypid : get_array_type(att->atttypid);
+		nulls[i] = one && batch->nulls[i][0] ? 'n' : ' ';
 		values[i] = one ? batch->values[i][0] :
-			PointerGetDatum(construct_md_array(batch->values[i], i < write->nkeys ? NULL : batch->nulls, 1, &batch->count,
-											   &lower_bound, type, att->attlen, att->attbyval, att->attalign));
+			PointerGetDatum(construct_md_array(batch->values[i], batch->nulls[i], 1, &batch->count, &lower_bound,
+											   att->atttypid, att->attlen, att->attbyval, att->attalign));
 	}
-	return write_entries(write->rel, write->index, write->entries,
+	return write_entries(write->rel, write->index, RelationGetRelid(write->entries),
 						 &(EntryWrite) {.statement = &statement, .values = values, .nulls = nulls});
 }
 
@@ -228,15 +252,23 @@ batch_run(IndexWrite *write, KeyBatch *batch, EntryStatementKind one_kind, Entry
  * Deletes the entries of keys that go.  We have locked their rows, so each has
  * an entry, which nobody else can change.  But whoever has written the row may
  * still be committing on the node of the entry, whose snapshots don't show it
- * then.  An insertion waits for that.
+ * then.  An insertion waits for that, or, where keys may be equal for a while,
+ * a read as of one point in time.
  */
 static void
-delete_entries(IndexWrite *write, KeyBatch *batch)
+delete_entries(IndexWrite *write)
 {
-	if (batch->count > 0 && batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE) < batch->count)
+	EntryBatch *batch = &write->gone;
+	EntryStatementKind one = write->defers ? ENTRIES_TAKE : ENTRY_DELETE;
+	EntryStatementKind many = write->defers ? ENTRIES_TAKE : ENTRIES_DELETE;
+
+	if (batch->count > 0 && batch_run(write, batch, one, many) < batch->count)
 	{
-		batch_run(write, batch, ENTRY_AWAIT, ENTRIES_AWAIT);
-		batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE);
+		if (write->defers)
+			batch_run(write, batch, ENTRIES_SETTLE, ENTRIES_SETTLE);
+		else
+			batch_run(write, batch, ENTRY_AWAIT, ENTRIES_AWAIT);
+		batch_run(write, batch, one, many);
 	}
 	batch->count = 0;
 }
@@ -244,7 +276,7 @@ delete_entries(IndexWrite *write, KeyBatch *batch)
 static void
 batches_write(IndexWrite *write)
 {
-	delete_entries(write, &write->gone);
+	delete_entries(write);
 	if (write->added.count > 0)
 		batch_run(write, &write->added, ENTRY_INSERT, ENTRIES_INSERT);
 	write->added.count = 0;
@@ -257,7 +289,6 @@ entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 {
 	ExprContext *econtext = GetPerTupleExprContext(write->estate);
 	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	bool		nulls[INDEX_MAX_KEYS];
 
 	econtext->ecxt_scantuple = row;
 	if (write->info->ii_Predicate != NIL && write->info->ii_PredicateState == NULL)
@@ -266,13 +297,15 @@ entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 		write->info->ii_PredicateState = ExecPrepareQual(write->info->ii_Predicate, write->estate);
 		MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	}
+	entry->null_keys = 0;
 	entry->exists = ExecQual(write->info->ii_PredicateState, econtext);
 	if (entry->exists)
 	{
-		FormIndexDatum(write->info, row, write->estate, entry->values, nulls);
-		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &entry->isnull);
+		FormIndexDatum(write->info, row, write->estate, entry->values, entry->nulls);
+		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &entry->nulls[write->nkeys]);
 		for (int i = 0; i < write->nkeys; i++)
-			entry->exists = entry->exists && !nulls[i];
+			entry->null_keys |= entry->nulls[i] ? UINT64CONST(1) << i : 0;
+		entry->exists = entry->null_keys == 0 || write->has_nulls;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -285,13 +318,23 @@ forget_entries(IndexWrite *write)
 
 /* Adds an entry to a batch. */
 static void
-batch_add(IndexWrite *write, KeyBatch *batch, const Entry *entry)
+batch_add(IndexWrite *write, EntryBatch *batch, const Entry *entry)
 {
-	MemoryContext old = MemoryContextSwitchTo(write->context);
+	TupleDesc	desc = RelationGetDescr(write->entries);
+	MemoryContext old;
 
-	batch->nulls[batch->count] = entry->isnull;
-	for (int i = 0; i < write->nkeys + (entry->isnull ? 0 : 1); i++)
-		batch->values[i][batch->count] = datumCopy(entry->values[i], write->columns[i]->attbyval, write->columns[i]->attlen);
+	if (batch->count > 0 && batch == &write->gone && batch->null_keys != entry->null_keys)
+		batches_write(write);
+	batch->null_keys = entry->null_keys;
+	old = MemoryContextSwitchTo(write->context);
+	for (int i = 0; i < write->ncolumns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		batch->nulls[i][batch->count] = entry->nulls[i];
+		if (!entry->nulls[i])
+			batch->values[i][batch->count] = datumCopy(entry->values[i], att->attbyval, att->attlen);
+	}
 	batch->count++;
 	MemoryContextSwitchTo(old);
 }
@@ -300,13 +343,18 @@ batch_add(IndexWrite *write, KeyBatch *batch, const Entry *entry)
 static bool
 same_entry(const IndexWrite *write, const Entry *old, const Entry *new)
 {
+	TupleDesc	desc = RelationGetDescr(write->entries);
+
 	if (!old->exists || !new->exists)
 		return old->exists == new->exists;
-	if (old->isnull != new->isnull)
-		return false;
-	for (int i = 0; i < write->nkeys + (old->isnull ? 0 : 1); i++)
-		if (!datum_image_eq(old->values[i], new->values[i], write->columns[i]->attbyval, write->columns[i]->attlen))
+	for (int i = 0; i < write->ncolumns; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (old->nulls[i] != new->nulls[i] ||
+			(!old->nulls[i] && !datum_image_eq(old->values[i], new->values[i], att->attbyval, att->attlen)))
 			return false;
+	}
 	return true;
 }
 
@@ -352,7 +400,7 @@ write_rows(IndexWrite *write, Tuplestorestate *old_rows, Tuplestorestate *new_ro
 		while ((old_rows == NULL || next_row(old_rows, old_pointer, old)) &&
 			   (new_rows == NULL || next_row(new_rows, new_pointer, new)))
 		{
-			KeyBatch   *batch = adds ? &write->added : &write->gone;
+			EntryBatch *batch = adds ? &write->added : &write->gone;
 			Entry		gone = {0};
 			Entry		added = {0};
 
@@ -378,28 +426,26 @@ index_write_begin(IndexWrite *write, Relation rel, Oid index)
 {
 	memset(write, 0, sizeof(IndexWrite));
 	write->rel = rel;
-	write->entries = global_index_entries(index);
+	write->entries = relation_open(global_index_entries(index), AccessShareLock);
 	write->index = index_open(index, AccessShareLock);
 	write->nkeys = write->index->rd_index->indnkeyatts;
+	write->ncolumns = RelationGetNumberOfAttributes(write->entries);
 	write->dist_attno = metadata_require(RelationGetRelid(rel))->dist_attno;
-	for (int i = 0; i < write->nkeys; i++)
-		write->columns[i] = TupleDescAttr(RelationGetDescr(write->index), i);
-	write->columns[write->nkeys] = TupleDescAttr(RelationGetDescr(rel), write->dist_attno - 1);
+	write->has_nulls = write->index->rd_index->indnullsnotdistinct;
+	write->defers = !write->index->rd_index->indimmediate;
 	write->info = BuildIndexInfo(write->index);
 	write->estate = CreateExecutorState();
 	write->context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
 }
 
 static void
-make_batches(IndexWrite *write, int rows)
+make_batch(IndexWrite *write, EntryBatch *batch, int rows)
 {
-	for (int i = 0; i <= write->nkeys; i++)
+	for (int i = 0; i < write->ncolumns; i++)
 	{
-		write->gone.values[i] = palloc(sizeof(Datum) * rows);
-		write->added.values[i] = palloc(sizeof(Datum) * rows);
+		batch->values[i] = palloc(sizeof(Datum) * rows);
+		batch->nulls[i] = palloc(sizeof(bool) * rows);
 	}
-	write->gone.nulls = palloc(rows);
-	write->added.nulls = palloc(rows);
 }
 
 static void
@@ -408,6 +454,7 @@ index_write_end(IndexWrite *write)
 	FreeExecutorState(write->estate);
 	MemoryContextDelete(write->context);
 	index_close(write->index, AccessShareLock);
+	relation_close(write->entries, AccessShareLock);
 }
 
 /* citus_internal.global_index_write(): the trigger of a global index */
@@ -421,15 +468,18 @@ citus_internal_global_index_write(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" can only be called by triggers of global indexes", "global_index_write")));
-	index_write_begin(&write, trigger->tg_relation, trigger->tg_trigger->tgconstrindid);
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
-		write_entries(write.rel, write.index, write.entries,
-					  &(EntryWrite) {.sql = psprintf("TRUNCATE %s", relation_qualified_name(write.entries))});
-	else
 	{
-		make_batches(&write, BATCH_ROWS);
-		write_rows(&write, trigger->tg_oldtable, trigger->tg_newtable);
+		Oid			entries = global_index_entries(trigger->tg_trigger->tgconstrindid);
+
+		write_entries(trigger->tg_relation, NULL, entries,
+					  &(EntryWrite) {.sql = psprintf("TRUNCATE %s", relation_qualified_name(entries))});
+		PG_RETURN_POINTER(NULL);
 	}
+	index_write_begin(&write, trigger->tg_relation, trigger->tg_trigger->tgconstrindid);
+	make_batch(&write, &write.gone, BATCH_ROWS);
+	make_batch(&write, &write.added, BATCH_ROWS);
+	write_rows(&write, trigger->tg_oldtable, trigger->tg_newtable);
 	index_write_end(&write);
 	PG_RETURN_POINTER(NULL);
 }
@@ -441,17 +491,22 @@ key_find(Relation rel, List *indexes, TupleTableSlot *row, NullableDatum *value)
 	foreach_oid(indexid, indexes)
 	{
 		EntryStatement statement = {.kind = ENTRY_FIND};
+		char		nulls[MAX_ENTRY_COLUMNS];
 		IndexWrite	write;
 		Entry		entry;
 		bool		found;
 
 		index_write_begin(&write, rel, indexid);
-		statement.entries = write.entries;
-		statement.nkeys = write.nkeys;
-		for (int i = 0; i < write.nkeys; i++)
-			statement.types[i] = getBaseType(write.columns[i]->atttypid);
 		entry_of_row(&write, row, &entry);
-		found = entry.exists && entry_find(&statement, entry.values, true, value);
+		statement.entries = RelationGetRelid(write.entries);
+		statement.nkeys = write.nkeys;
+		statement.null_keys = entry.null_keys;
+		for (int i = 0; i < write.nkeys; i++)
+		{
+			statement.types[i] = TupleDescAttr(RelationGetDescr(write.entries), i)->atttypid;
+			nulls[i] = entry.nulls[i] ? 'n' : ' ';
+		}
+		found = entry.exists && entry_find(&statement, entry.values, nulls, true, value);
 		index_write_end(&write);
 		if (found)
 			return true;
@@ -474,7 +529,7 @@ claim_keys(Relation rel, List *indexes, TupleTableSlot *row)
 		if (!claimed || !OidIsValid(global_index_entries(indexid)))
 			continue;
 		index_write_begin(&write, rel, indexid);
-		make_batches(&write, 1);
+		make_batch(&write, &write.added, 1);
 		entry_of_row(&write, row, &entry);
 		if (entry.exists)
 			batch_add(&write, &write.added, &entry);
@@ -508,14 +563,30 @@ require_all_rows(void)
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
+/* Sets when their constraint is checked, in this transaction. */
+static void
+set_entries_mode(Oid entries, const char *mode)
+{
+	SPI_connect();
+	if (SPI_execute(psprintf("SET CONSTRAINTS %s" GLOBAL_INDEX_KEY " %s", relation_qualified_name(entries), mode), false, 0) !=
+		SPI_OK_UTILITY)
+		elog(ERROR, "SPI failed: SET CONSTRAINTS");
+	SPI_finish();
+}
+
 void
 entries_fill(Relation rel, Relation index, Oid entries)
 {
 	int			level = NewGUCNestLevel();
+	bool		defers = !index->rd_index->indimmediate;
 
 	require_all_rows();
+	if (defers)
+		set_entries_mode(entries, "IMMEDIATE");
 	write_entries(rel, index, entries,
 				  &(EntryWrite) {.sql = psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index))});
+	if (defers && initially_deferred(index))
+		set_entries_mode(entries, "DEFERRED");
 	AtEOXact_GUC(true, level);
 }
 

@@ -15,6 +15,7 @@
 
 #include "access/genam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "lib/stringinfo.h"
@@ -23,6 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "remote/shard_names.h"
@@ -33,6 +35,23 @@ static bool
 is_word_char(char c)
 {
 	return isalnum((unsigned char) c) || c == '_' || c == '$' || IS_HIGHBIT_SET(c);
+}
+
+/*
+ * If the table is one of entries of a global index: its index's name for that
+ * of its constraint, and *relid becomes the index's table, whose name is the
+ * other one's.  Else NULL.
+ */
+static char *
+name_for_entries(Oid *relid, const char *name, int name_len)
+{
+	Oid			index = index_of_entries(*relid);
+
+	if (!OidIsValid(index))
+		return NULL;
+	*relid = IndexGetRelation(index, false);
+	return get_rel_name(strncmp(name + name_len - strlen(GLOBAL_INDEX_KEY), GLOBAL_INDEX_KEY, strlen(GLOBAL_INDEX_KEY)) == 0 ?
+						index : *relid);
 }
 
 /*
@@ -165,8 +184,9 @@ shard_names_to_logical(const char *text)
 		}
 		if (split_shard_name(start, p - start, &name_len, &shardid, &relid))
 		{
+			char	   *other = name_for_entries(&relid, start, name_len);
 			int			before = -1;
-			char	   *name = find_name(relid, text, start, p, shardid, &before);
+			char	   *name = other != NULL ? NULL : find_name(relid, text, start, p, shardid, &before);
 
 			/* all of it must be in out as it was */
 			if (before > out.len || (before > 0 && memcmp(out.data + out.len - before, start - before, before) != 0))
@@ -179,8 +199,8 @@ shard_names_to_logical(const char *text)
 				out.data[out.len] = '\0';
 				appendStringInfo(&out, "%s.", get_namespace_name(get_rel_namespace(relid)));
 			}
-			if (before >= 0)
-				appendStringInfoString(&out, name);
+			if (before >= 0 || other != NULL)
+				appendStringInfoString(&out, other != NULL ? other : name);
 			else
 				appendBinaryStringInfo(&out, start, name_len);
 		}
@@ -201,6 +221,7 @@ shard_names_fix_schema(const char *shard_schema, const char *shard_table, char *
 		!can_look_up() ||
 		!split_shard_name(shard_table, strlen(shard_table), &name_len, &shardid, &relid))
 		return;
+	(void) name_for_entries(&relid, shard_table, name_len);
 	*schema = get_namespace_name(get_rel_namespace(relid));
 }
 

@@ -68,8 +68,6 @@ DROP ROLE global_index_writer;
 SELECT citus_check_global_index('users_pkey');
 
 -- what it can't be
-CREATE UNIQUE INDEX ON users (email) NULLS NOT DISTINCT;
-ALTER TABLE users ADD UNIQUE (email) DEFERRABLE;
 CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
 
 -- a damaged index is found, and repaired
