@@ -4,10 +4,11 @@
  *	  The adaptive executor: runs a set of tasks and streams the rows back.
  *
  * Each node has a queue of tasks.  Each node starts with one connection; while
- * its queue is not empty, one more may open every slow-start interval if the
- * transaction's state allows it (remote_acquire_extra).  When a connection has
- * finished a task, it takes the next one of its node.  Tasks for this node run
- * in this backend, one after another, whenever no remote row is available.
+ * its queue has more tasks than free connections, one more may open every
+ * slow-start interval if the transaction's state allows it
+ * (remote_acquire_extra).  When a connection has finished a task, it takes the
+ * next one of its node.  Tasks for this node run in this backend, one after
+ * another, whenever no remote row is available.
  *
  * Rows are decoded from the wire into the caller's slot; nothing is collected,
  * so the socket provides back-pressure.  Only when another owner needs one of
@@ -236,6 +237,21 @@ task_set_has_pending(TaskSet *set)
 	return false;
 }
 
+/*
+ * How many workers of a queue could take a task now, or when they have
+ * connected.
+ */
+static int
+free_workers(const TaskSet *set, const NodeQueue *queue)
+{
+	int			n = 0;
+
+	for (int i = 0; i < set->nworkers; i++)
+		if (set->workers[i].conn->groupid == queue->groupid && set->workers[i].task == NULL)
+			n++;
+	return n;
+}
+
 void
 task_set_grow(TaskSet *set)
 {
@@ -266,7 +282,7 @@ task_set_grow(TaskSet *set)
 			conn = remote_acquire(queue->groupid, &set->owner, task_set_needs_primary(set));
 			trace_end_wait(&span, TRACE_CONNECT, queue->groupid, NULL);
 		}
-		else if (due && !task_set_needs_primary(set))
+		else if (due && !task_set_needs_primary(set) && list_length(queue->pending) > free_workers(set, queue))
 			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
 		if (conn != NULL)
 			add_worker(set, queue, conn);

@@ -107,7 +107,7 @@ extern bool task_worker_expects(const Worker *worker);
 
 /*
  * Opens the first connection to each node that has tasks, and more when it is
- * time.
+ * time and these can't have all of them, however long they take to connect.
  */
 extern void task_set_grow(struct TaskSet *set);
 
