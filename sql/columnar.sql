@@ -52,6 +52,50 @@ CREATE FUNCTION columnar.compact(table_name regclass) RETURNS bigint STRICT
 COMMENT ON FUNCTION columnar.compact(regclass) IS
 	'moves the rows of a columnar table that are stored row by row, in small stripes or beside deleted rows into new stripes';
 
+CREATE FUNCTION citus_internal.check_columnar_table(relation regclass, OUT stripe_num bigint, OUT attr_num integer,
+	OUT chunk_group_num integer, OUT problem text)
+	RETURNS SETOF record STRICT LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_check_columnar_table';
+COMMENT ON FUNCTION citus_internal.check_columnar_table(regclass) IS
+	'what is damaged in a columnar table or shard of this node, for its owner';
+
+CREATE FUNCTION columnar.check_table(table_name regclass, OUT nodename text, OUT nodeport integer, OUT relation text,
+	OUT stripe_num bigint, OUT attr_num integer, OUT chunk_group_num integer, OUT problem text)
+	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	leaf regclass;
+	columnar boolean := false;
+BEGIN
+	FOR leaf IN
+		SELECT c.oid
+		FROM (SELECT table_name AS relid UNION SELECT p.relid FROM pg_partition_tree(table_name) p) t
+			JOIN pg_class c ON c.oid = t.relid JOIN pg_am a ON a.oid = c.relam AND a.amname = 'columnar'
+		ORDER BY c.oid
+	LOOP
+		columnar := true;
+		IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = leaf) THEN
+			RETURN QUERY
+				SELECT r.nodename, r.nodeport, shard_name(leaf, r.shardid), f.stripe_num, f.attr_num, f.chunk_group_num, f.problem
+				FROM run_command_on_placements(leaf,
+						$command$SELECT coalesce(jsonb_agg(c), '[]') FROM citus_internal.check_columnar_table('%s') c$command$) r,
+					jsonb_to_recordset(CASE WHEN r.success THEN r.result::jsonb
+						ELSE jsonb_build_array(jsonb_build_object('problem', r.result)) END)
+						AS f(stripe_num bigint, attr_num integer, chunk_group_num integer, problem text);
+		ELSE
+			RETURN QUERY
+				SELECT NULL::text, NULL::integer, leaf::text, c.* FROM citus_internal.check_columnar_table(leaf) c;
+		END IF;
+	END LOOP;
+	IF NOT columnar THEN
+		RAISE EXCEPTION '%', format('"%s" is not a columnar table',
+				coalesce((SELECT relname::text FROM pg_class WHERE oid = table_name), table_name::text))
+			USING ERRCODE = 'wrong_object_type';
+	END IF;
+END;
+$$;
+COMMENT ON FUNCTION columnar.check_table(regclass) IS
+	'what is damaged in a columnar table, its partitions and its shards on all nodes: stripes, chunks, marks, entries of indexes';
+
 CREATE VIEW columnar.options AS
 	SELECT c.oid::regclass AS relation,
 		coalesce(o.options ->> 'columnar.chunk_group_row_limit', current_setting('columnar.chunk_group_row_limit'))::integer

@@ -49,26 +49,49 @@ typedef enum MarkKind
 typedef struct MarkRecord
 {
 	uint8		kind;			/* a MarkKind */
-	uint8		check;			/* its complement, or 0 (earlier versions) */
+	uint8		check;			/* mark_check(), or 0 (earlier versions) */
 	ItemPointerData next;		/* MARK_UPDATED: the next version */
 } MarkRecord;
-
-#define MARK_CHECK(kind) ((uint8) ~(kind))
 
 /* Streams have the numbers from 0 on. */
 #define MARK_NUMBER(row) (-1 - (int32) (row))
 #define MARK_ROW(number) ((uint32) (-1 - (number)))
 
-static void
-read_mark_record(StripeStore *store, const StoredRecord *record, MarkRecord *mark)
+/*
+ * The complement of the kind; of a stripe of a later version, combined with
+ * the bytes of the number and the next version, so that it differs if any bit
+ * does.
+ */
+static uint8
+mark_check(const StripeInfo *stripe, int32 number, const MarkRecord *mark)
 {
-	if (record->len == sizeof(MarkRecord))
-		memcpy(mark, record->bytes, sizeof(MarkRecord));
-	if (record->len != sizeof(MarkRecord) || mark->kind < MARK_HEAD || mark->kind > MARK_UPDATED ||
-		(mark->check != 0 && mark->check != MARK_CHECK(mark->kind)))
+	const uint8 *next = (const uint8 *) &mark->next;
+	uint8		check = (uint8) ~mark->kind;
+
+	if (stripe->record.version < STRIPE_VERSION_CHECKED_NUMBERS)
+		return check;
+	for (Size i = 0; i < sizeof(mark->next); i++)
+		check ^= next[i];
+	return check ^ number ^ (number >> 8) ^ (number >> 16) ^ (number >> 24);
+}
+
+static void
+read_mark_bytes(StripeStore *store, const StripeInfo *stripe, int32 number, const char *bytes, Size len, MarkRecord *mark)
+{
+	if (len == sizeof(MarkRecord))
+		memcpy(mark, bytes, sizeof(MarkRecord));
+	if (len != sizeof(MarkRecord) || mark->kind < MARK_HEAD || mark->kind > MARK_UPDATED ||
+		((mark->check != 0 || stripe->record.version >= STRIPE_VERSION_CHECKED_NUMBERS) &&
+		 mark->check != mark_check(stripe, number, mark)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("mark of a row of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
+}
+
+static void
+read_mark_record(StripeStore *store, const StripeInfo *stripe, const StoredRecord *record, MarkRecord *mark)
+{
+	read_mark_bytes(store, stripe, record->number, record->bytes, record->len, mark);
 }
 
 /* Those that a snapshot sees; with a horizon, only older ones. */
@@ -85,7 +108,7 @@ read_gone_marks(StripeStore *store, const StripeInfo *stripe, Snapshot snapshot,
 	{
 		uint32		row = MARK_ROW(record.number);
 
-		read_mark_record(store, &record, &mark);
+		read_mark_record(store, stripe, &record, &mark);
 		if (mark.kind == MARK_HEAD || row >= stripe->record.nrows)
 			continue;
 		if (TransactionIdIsValid(horizon) && record.xmin_bits != HEAP_XMIN_FROZEN &&
@@ -113,6 +136,18 @@ row_marks_read_old(StripeStore *store, const StripeInfo *stripe, TransactionId h
 }
 
 bool
+row_marks_are_of_rows(StripeStore *store, const StripeInfo *stripe)
+{
+	StoreScan  *scan = stripe_store_scan(store, stripe->record.data_id, PG_INT32_MIN,
+										 MARK_NUMBER((uint32) stripe->record.nrows), false, SnapshotAny);
+	StoredRecord record;
+	bool		found = stripe_store_scan_next(scan, &record);
+
+	stripe_store_scan_end(scan);
+	return !found;
+}
+
+bool
 row_is_visible(StripeStore *store, const StripeInfo *stripe, uint32 row, Snapshot snapshot)
 {
 	bool		dirty = snapshot->snapshot_type == SNAPSHOT_DIRTY;
@@ -133,7 +168,7 @@ row_is_visible(StripeStore *store, const StripeInfo *stripe, uint32 row, Snapsho
 	scan = stripe_store_scan(store, stripe->record.data_id, MARK_NUMBER(row), MARK_NUMBER(row), false, snapshot);
 	while (stripe_store_scan_next(scan, &record))
 	{
-		read_mark_record(store, &record, &mark);
+		read_mark_record(store, stripe, &record, &mark);
 		if (mark.kind != MARK_HEAD)
 			gone = true;
 		else
@@ -167,7 +202,7 @@ find_mark(StripeStore *store, const StripeInfo *stripe, uint32 row, MarkRecord *
 
 	while (stripe_store_scan_next(scan, &record))
 	{
-		read_mark_record(store, &record, &one);
+		read_mark_record(store, stripe, &record, &one);
 		if (found && one.kind != MARK_HEAD)
 			continue;
 		*mark = one;
@@ -192,8 +227,8 @@ require_mark(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Mar
 	{
 		memset(mark, 0, sizeof(MarkRecord));
 		mark->kind = MARK_HEAD;
-		mark->check = MARK_CHECK(MARK_HEAD);
 		ItemPointerSetInvalid(&mark->next);
+		mark->check = mark_check(stripe, MARK_NUMBER(row), mark);
 		*at = stripe_store_insert(store, stripe->record.data_id, MARK_NUMBER(row), mark, sizeof(MarkRecord),
 								  GetCurrentCommandId(true), STORED_FOR_ALL);
 	}
@@ -202,7 +237,8 @@ require_mark(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Mar
 
 /* Reads the mark at a place, if it was made by the given transaction. */
 static bool
-read_mark_at(StripeStore *store, ItemPointer at, TransactionId xmin, MarkRecord *mark)
+read_mark_at(StripeStore *store, const StripeInfo *stripe, uint32 row, ItemPointer at, TransactionId xmin,
+			 MarkRecord *mark)
 {
 	HeapTupleData tuple;
 	Buffer		buffer;
@@ -217,9 +253,8 @@ read_mark_at(StripeStore *store, ItemPointer at, TransactionId xmin, MarkRecord 
 		struct varlena *data = (struct varlena *)
 			DatumGetPointer(heap_getattr(&tuple, 3, RelationGetDescr(store->toast), &isnull));
 
-		valid = VARSIZE_ANY_EXHDR(data) == sizeof(MarkRecord);
-		if (valid)
-			memcpy(mark, VARDATA_ANY(data), sizeof(MarkRecord));
+		read_mark_bytes(store, stripe, MARK_NUMBER(row), VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data), mark);
+		valid = true;
 	}
 	ReleaseBuffer(buffer);
 	return valid;
@@ -242,7 +277,7 @@ row_mark_lock(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Co
 		ReleaseBuffer(buffer);
 		if (result != TM_Updated)
 			return result;
-		if (!read_mark_at(store, &failure->ctid, failure->xmax, &mark))
+		if (!read_mark_at(store, stripe, stripe_row_of_ctid(stripe, ctid), &failure->ctid, failure->xmax, &mark))
 			mark.kind = MARK_DELETED;
 	}
 	else
@@ -287,11 +322,11 @@ row_mark_gone(StripeStore *store, const StripeInfo *stripe, uint32 row, ItemPoin
 
 	memset(&mark, 0, sizeof(mark));
 	mark.kind = next != NULL ? MARK_UPDATED : MARK_DELETED;
-	mark.check = MARK_CHECK(mark.kind);
 	if (next != NULL)
 		mark.next = *next;
 	else
 		ItemPointerSetInvalid(&mark.next);
+	mark.check = mark_check(stripe, MARK_NUMBER(row), &mark);
 	stripe_store_update(store, head, stripe->record.data_id, MARK_NUMBER(row), &mark, sizeof(mark), cid);
 }
 
@@ -306,7 +341,7 @@ row_mark_next_version(StripeStore *store, const StripeInfo *stripe, uint32 row, 
 
 	while (!found && stripe_store_scan_next(scan, &record))
 	{
-		read_mark_record(store, &record, &mark);
+		read_mark_record(store, stripe, &record, &mark);
 		found = mark.kind == MARK_UPDATED;
 		if (found)
 			*next = mark.next;

@@ -36,6 +36,9 @@ extern void row_marks_read(StripeStore *store, const StripeInfo *stripe, Snapsho
  */
 extern void row_marks_read_old(StripeStore *store, const StripeInfo *stripe, TransactionId horizon, RowMarks *marks);
 
+/* Whether no mark has the number of a row that the stripe hasn't. */
+extern bool row_marks_are_of_rows(StripeStore *store, const StripeInfo *stripe);
+
 /*
  * Whether a row, of a stripe that the snapshot sees, is there for the
  * snapshot.  Of a dirty snapshot, xmax becomes the transaction in progress

@@ -16,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "port/pg_crc32c.h"
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
@@ -35,7 +36,23 @@ typedef struct MovesRecord
 	uint32		count;			/* of RowMoves */
 	uint32		len;			/* of the stream */
 	uint32		compression;	/* a ColumnarCompression */
+	uint32		stream_crc;		/* CRC-32C of the stream, and of the fields
+								 * above: earlier versions have none */
+	uint32		crc;
 } MovesRecord;
+
+#define MOVES_RECORD_OLD_LEN offsetof(MovesRecord, stream_crc)
+
+static pg_crc32c
+crc_of_bytes(const void *bytes, Size len)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, bytes, len);
+	FIN_CRC32C(crc);
+	return crc;
+}
 
 void
 row_moves_write(StripeStore *store, const RowMove *moves, uint32 count, CommandId cid)
@@ -50,6 +67,8 @@ row_moves_write(StripeStore *store, const RowMove *moves, uint32 count, CommandI
 	};
 	StreamWriter stream;
 
+	record.stream_crc = crc_of_bytes(bytes != NULL ? bytes : (const char *) moves, record.len);
+	record.crc = crc_of_bytes(&record, offsetof(MovesRecord, crc));
 	stream_writer_begin(&stream, store, record.data_id, cid, STORED_BY_TRANSACTION);
 	stream_writer_put(&stream, bytes != NULL ? bytes : (const char *) moves, record.len);
 	stream_writer_end(&stream);
@@ -61,13 +80,21 @@ row_moves_write(StripeStore *store, const RowMove *moves, uint32 count, CommandI
 }
 
 static void
+report_damaged_moves(StripeStore *store)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("moves of rows of columnar table \"%s\" are damaged", RelationGetRelationName(store->table))));
+}
+
+static void
 read_moves_record(StripeStore *store, const StoredRecord *stored, MovesRecord *record)
 {
-	if (stored->len != sizeof(MovesRecord))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("moves of rows of columnar table \"%s\" are damaged", RelationGetRelationName(store->table))));
-	memcpy(record, stored->bytes, sizeof(MovesRecord));
+	memset(record, 0, sizeof(MovesRecord));
+	memcpy(record, stored->bytes, Min(stored->len, sizeof(MovesRecord)));
+	if (stored->len == sizeof(MovesRecord) ? record->crc != crc_of_bytes(record, offsetof(MovesRecord, crc)) :
+		stored->len != MOVES_RECORD_OLD_LEN)
+		report_damaged_moves(store);
 }
 
 static RowMove *
@@ -78,13 +105,13 @@ read_moves(StripeStore *store, const MovesRecord *record)
 	RowMove    *moves;
 
 	stripe_store_read(store, record->data_id, 0, record->len, bytes);
+	if (record->crc != 0 && record->stream_crc != crc_of_bytes(bytes, record->len))
+		report_damaged_moves(store);
 	if (record->compression == COLUMNAR_COMPRESSION_NONE)
 		return (RowMove *) bytes;
 	moves = MemoryContextAllocHuge(CurrentMemoryContext, raw_len);
 	if (!columnar_decompress(record->compression, bytes, record->len, (char *) moves, (uint32) raw_len))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("moves of rows of columnar table \"%s\" are damaged", RelationGetRelationName(store->table))));
+		report_damaged_moves(store);
 	pfree(bytes);
 	return moves;
 }
@@ -104,6 +131,21 @@ find_move(StripeStore *store, const MovesRecord *record, ItemPointer from, ItemP
 	}
 	pfree(moves);
 	return found;
+}
+
+void
+row_moves_check(StripeStore *store)
+{
+	StoreScan  *scan = stripe_store_scan(store, MOVES_ID, 0, PG_INT32_MAX, false, SnapshotSelf);
+	StoredRecord stored;
+	MovesRecord record;
+
+	while (stripe_store_scan_next(scan, &stored))
+	{
+		read_moves_record(store, &stored, &record);
+		pfree(read_moves(store, &record));
+	}
+	stripe_store_scan_end(scan);
 }
 
 bool

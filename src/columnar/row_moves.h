@@ -21,6 +21,9 @@ typedef struct RowMove
 /* Notes moves that this transaction has made; at least one. */
 extern void row_moves_write(StripeStore *store, const RowMove *moves, uint32 count, CommandId cid);
 
+/* Reads all that are stored: an error if any is damaged. */
+extern void row_moves_check(StripeStore *store);
+
 /*
  * Where a row was moved from a ctid, if it was, by a transaction that has
  * committed or is this one.  Ctids of the row-wise part are used again, so the

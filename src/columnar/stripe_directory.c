@@ -51,7 +51,12 @@ typedef struct DirectoryCounter
 								 * number */
 	uint64		rewritten_by;	/* the full id of the transaction that has
 								 * rewritten the table; 0: it never was */
+	uint32		crc;			/* CRC-32C of the fields above; earlier
+								 * versions end before it */
+	uint32		unused;
 } DirectoryCounter;
+
+#define COUNTER_OLD_LEN offsetof(DirectoryCounter, crc)
 
 /* No tuple has this ctid. */
 static ItemPointerData
@@ -63,6 +68,17 @@ counter_lock_ctid(void)
 	return ctid;
 }
 
+static pg_crc32c
+crc_of_counter(const DirectoryCounter *counter)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, counter, COUNTER_OLD_LEN);
+	FIN_CRC32C(crc);
+	return crc;
+}
+
 static bool
 read_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPointer at)
 {
@@ -72,11 +88,14 @@ read_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPointe
 
 	if (found)
 	{
-		if (record.len != sizeof(DirectoryCounter))
+		memset(counter, 0, sizeof(DirectoryCounter));
+		memcpy(counter, record.bytes, Min(record.len, sizeof(DirectoryCounter)));
+		if (record.len == sizeof(DirectoryCounter) ? counter->crc != crc_of_counter(counter) :
+			record.len != COUNTER_OLD_LEN)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
-		memcpy(counter, record.bytes, sizeof(DirectoryCounter));
+					 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table)),
+					 errdetail("The counter of ctids is invalid.")));
 		*at = record.at;
 	}
 	stripe_store_scan_end(scan);
@@ -114,12 +133,23 @@ insert_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPoin
 {
 	memset(counter, 0, sizeof(DirectoryCounter));
 	counter->version = STRIPE_FORMAT_VERSION;
+	counter->crc = crc_of_counter(counter);
 	*at = stripe_store_insert(store, DIRECTORY_ID, COUNTER_NUMBER, counter, sizeof(DirectoryCounter),
 							  GetCurrentCommandId(true), STORED_FOR_ALL);
 }
 
+/* Replaces it by what was changed. */
+static void
+write_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPointer at)
+{
+	bool		checked = counter->version >= STRIPE_VERSION_CHECKED_NUMBERS;
+
+	counter->crc = crc_of_counter(counter);
+	stripe_store_overwrite(store, at, counter, checked ? sizeof(DirectoryCounter) : COUNTER_OLD_LEN);
+}
+
 static pg_crc32c
-crc_of_record(const StripeRecord *record)
+crc_of_record(const StripeRecord *record, int32 number)
 {
 	StripeRecord copy = *record;
 	pg_crc32c	crc;
@@ -127,6 +157,8 @@ crc_of_record(const StripeRecord *record)
 	copy.crc = 0;
 	INIT_CRC32C(crc);
 	COMP_CRC32C(crc, &copy, sizeof(copy));
+	if (record->version >= STRIPE_VERSION_CHECKED_NUMBERS)
+		COMP_CRC32C(crc, &number, sizeof(number));
 	FIN_CRC32C(crc);
 	return crc;
 }
@@ -151,11 +183,11 @@ stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, Stri
 	memset(stripe, 0, sizeof(StripeInfo));
 	stripe->first_block = STRIPE_FIRST_BLOCK + counter.next;
 	counter.next += nblocks;
-	stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+	write_directory_counter(store, &counter, &at);
 	stripe->record.version = STRIPE_FORMAT_VERSION;
 	stripe->record.state = STRIPE_RESERVED;
 	stripe->record.nblocks = nblocks;
-	stripe->record.crc = crc_of_record(&stripe->record);
+	stripe->record.crc = crc_of_record(&stripe->record, BLOCK_TO_NUMBER(stripe->first_block));
 	stripe->at = stripe_store_insert(store, DIRECTORY_ID, BLOCK_TO_NUMBER(stripe->first_block), &stripe->record,
 									 sizeof(StripeRecord), cid, STORED_BY_TRANSACTION);
 	UnlockTuple(store->toast, &lock, ExclusiveLock);
@@ -176,13 +208,13 @@ stripe_directory_complete(StripeStore *store, StripeInfo *stripe)
 		if (read_directory_counter(store, &counter, &at) && counter.next == end)
 		{
 			counter.next = BLOCK_TO_NUMBER(stripe->first_block) + needed;
-			stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+			write_directory_counter(store, &counter, &at);
 		}
 		UnlockTuple(store->toast, &lock, ExclusiveLock);
 	}
 	stripe->record.nblocks = needed;
 	stripe->record.state = STRIPE_WRITTEN;
-	stripe->record.crc = crc_of_record(&stripe->record);
+	stripe->record.crc = crc_of_record(&stripe->record, BLOCK_TO_NUMBER(stripe->first_block));
 	stripe_store_overwrite(store, &stripe->at, &stripe->record, sizeof(StripeRecord));
 }
 
@@ -196,7 +228,7 @@ set_stripe_info(StripeStore *store, const StoredRecord *record, StripeInfo *stri
 	stripe->xmin_bits = record->xmin_bits;
 	memset(&stripe->record, 0, sizeof(StripeRecord));
 	memcpy(&stripe->record, record->bytes, Min(record->len, sizeof(StripeRecord)));
-	if (record->len == sizeof(StripeRecord) ? stripe->record.crc != crc_of_record(&stripe->record) :
+	if (record->len == sizeof(StripeRecord) ? stripe->record.crc != crc_of_record(&stripe->record, record->number) :
 		record->len != STRIPE_RECORD_OLD_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -275,20 +307,25 @@ stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count)
 	return read_stripe_records(store, STRIPE_WRITTEN, snapshot, count);
 }
 
+BlockNumber
+stripe_directory_end(StripeStore *store)
+{
+	ItemPointerData at;
+	DirectoryCounter counter;
+
+	return STRIPE_FIRST_BLOCK + (read_directory_counter(store, &counter, &at) ? counter.next : 0);
+}
+
 StripeInfo *
 stripe_directory_read_all(StripeStore *store, int *count, BlockNumber *end)
 {
 	ItemPointerData lock = counter_lock_ctid();
-	ItemPointerData at;
-	DirectoryCounter counter;
 	SnapshotData not_dead;
 	StripeInfo *stripes;
 
 	InitNonVacuumableSnapshot(not_dead, GlobalVisTestFor(store->toast));
 	LockTuple(store->toast, &lock, ShareLock);
-	*end = STRIPE_FIRST_BLOCK;
-	if (read_directory_counter(store, &counter, &at))
-		*end += counter.next;
+	*end = stripe_directory_end(store);
 	stripes = read_stripe_records(store, STRIPE_RESERVED, &not_dead, count);
 	UnlockTuple(store->toast, &lock, ShareLock);
 	return stripes;
@@ -387,5 +424,5 @@ stripe_directory_set_rewritten(StripeStore *store)
 	if (!read_directory_counter(store, &counter, &at))
 		insert_directory_counter(store, &counter, &at);
 	counter.rewritten_by = U64FromFullTransactionId(GetCurrentFullTransactionId());
-	stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+	write_directory_counter(store, &counter, &at);
 }

@@ -50,6 +50,9 @@ extern StripeInfo *stripe_directory_read(StripeStore *store, Snapshot snapshot, 
  */
 extern StripeInfo *stripe_directory_read_all(StripeStore *store, int *count, BlockNumber *end);
 
+/* The first block that was not given out yet. */
+extern BlockNumber stripe_directory_end(StripeStore *store);
+
 /*
  * Of how many dead rows of stripes, since the table is stored here, VACUUM has
  * removed the index entries.  Only VACUUM calls these.

@@ -31,7 +31,10 @@
 #define STRIPE_BLOCK_ROWS 256
 
 /* What is written; earlier versions are read. */
-#define STRIPE_FORMAT_VERSION 3
+#define STRIPE_FORMAT_VERSION 4
+
+/* From this version on, checksums of records and marks cover their numbers. */
+#define STRIPE_VERSION_CHECKED_NUMBERS 4
 
 /* Whether a ctid is that of a row of a stripe, not of the row-wise part. */
 static inline bool
@@ -62,7 +65,7 @@ typedef struct StripeRecord
 	uint32		ngroups;
 	uint32		natts;
 	uint32		crc;			/* CRC-32C of the record, this being 0; from
-								 * version 3 on */
+								 * version 3 on; and of its number */
 	uint32		unused;
 } StripeRecord;
 

@@ -2,7 +2,7 @@
  *
  * index_scan.h
  *	  Beginning the scan of an index for a node of the server's, before the
- *	  node does.
+ *	  node does, or into a bitmap.
  *
  * Since version 18 an index scan counts its searches.  Version 19 has changed
  * the call again: there the node begins its scan itself.
@@ -43,6 +43,17 @@ compat_begin_index_only_scan(IndexOnlyScanState *node)
 #else
 	return index_beginscan(node->ss.ss_currentRelation, node->ioss_RelationDesc, node->ss.ps.state->es_snapshot,
 						   node->ioss_NumScanKeys, node->ioss_NumOrderByKeys);
+#endif
+}
+
+/* Begins a scan of all entries of an index, into a bitmap. */
+static inline IndexScanDesc
+compat_begin_bitmap_scan(Relation index, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 180000
+	return index_beginscan_bitmap(index, snapshot, NULL, 0);
+#else
+	return index_beginscan_bitmap(index, snapshot, 0);
 #endif
 }
 

@@ -132,7 +132,7 @@ FUNCTIONS_FOR_NODES = """
 
 # Harmless to all but the session that calls them, views of what everybody may see, or done with the caller's rights alone.
 # Those of sequences ask for the server's rights (test_sequences.py); gateway_pass_cancels sends the requests in the shared area.
-FOR_EVERYBODY = {"alter_distributed_table", "analyzed_shards", "await_state", "change_shard_count", "check_node", "columnar_chunks", "columnar_stripes", "check_strategy_function", "currval",
+FOR_EVERYBODY = {"alter_distributed_table", "analyzed_shards", "await_state", "change_shard_count", "check_columnar_table", "check_node", "columnar_chunks", "columnar_stripes", "check_strategy_function", "currval",
                  "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_activity", "gateway_backend_pid", "gateway_blocking_pids", "gateway_cancel_backend", "gateway_locks", "gateway_pass_cancels", "gateway_prepared_statements", "gateway_processes", "gateway_query_route", "gateway_route",
                  "gateway_block_conflict", "gateway_terminate_backend", "gateway_unrouted", "global_index_write", "global_key", "group_subquery", "lastval",
                  "local_shard_copies", "local_traces", "local_shard_numbers", "local_shard_sizes", "lock_row", "logical_ctid", "nextval", "notify", "pg_notify", "process_gpid", "rebalance_job",
