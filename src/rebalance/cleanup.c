@@ -221,38 +221,64 @@ run_on_group(int32 groupid, const char *sql)
 	remote_plain_close(conn);
 }
 
+static int
+lock_wait_ms(void)
+{
+	return holds_locks ? NO_WAIT_MS : LOCK_WAIT_MS;
+}
+
 static void
 limit_lock_waits(void)
 {
-	lock_attempt_limit(holds_locks ? NO_WAIT_MS : LOCK_WAIT_MS);
+	lock_attempt_limit(lock_wait_ms());
 }
 
-static bool
-exists_on_group(int32 groupid, const char *sql)
+/* A value that a node of the group answers; NULL also if there is no node. */
+static char *
+ask_group(int32 groupid, const char *sql)
 {
 	RemoteConn *conn = open_on_group(groupid);
-	bool		exists;
+	char	   *answer;
 
 	if (conn == NULL)
-		return false;
-	exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
+		return NULL;
+	answer = remote_only_value(remote_plain_exec(conn, sql, ERROR));
 	remote_plain_close(conn);
-	return exists;
+	return answer;
 }
 
-/* Its slot is removed separately. */
+/*
+ * A statement that makes the text that locks a subscription's tables on its
+ * node; no row if there is no such subscription.
+ */
+static char *
+lock_tables_query(const char *subscription)
+{
+	return psprintf("SELECT pg_catalog.concat(pg_catalog.string_agg(pg_catalog.format("
+					"'LOCK TABLE %%I.%%I IN ACCESS SHARE MODE; ', n.nspname, c.relname), '') "
+					"FILTER (WHERE c.oid IS NOT NULL)) FROM pg_catalog.pg_subscription s LEFT JOIN pg_catalog.pg_subscription_rel r ON r.srsubid = s.oid "
+					"LEFT JOIN pg_catalog.pg_class c ON c.oid = r.srrelid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+					"WHERE s.subname = %s AND s.subdbid = (SELECT d.oid FROM pg_catalog.pg_database d "
+					"WHERE d.datname = pg_catalog.current_database()) GROUP BY s.oid", quote_literal_cstr(subscription));
+}
+
+/*
+ * Its slot is removed separately.  Its tables are locked before: DROP of a
+ * table holds the table's lock when it deletes the table's row of
+ * pg_subscription_rel, and the server takes no other lock for that row.  Else
+ * the second of both would fail with XX000.
+ */
 static void
 drop_subscription(const CleanupRecord *record)
 {
 	const char *name = quote_identifier(record->name);
+	char	   *lock_tables = ask_group(record->groupid, lock_tables_query(record->name));
 
-	if (exists_on_group(record->groupid,
-						psprintf("SELECT EXISTS (SELECT FROM pg_catalog.pg_subscription WHERE subname = %s AND subdbid = "
-								 "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()))",
-								 quote_literal_cstr(record->name))))
+	if (lock_tables != NULL)
 		run_on_group(record->groupid,
-					 psprintf("ALTER SUBSCRIPTION %s DISABLE; ALTER SUBSCRIPTION %s SET (slot_name = NONE); "
-							  "DROP SUBSCRIPTION %s", name, name, name));
+					 psprintf("SET lock_timeout TO %d; %sSET lock_timeout TO 0; ALTER SUBSCRIPTION %s DISABLE; "
+							  "ALTER SUBSCRIPTION %s SET (slot_name = NONE); DROP SUBSCRIPTION %s",
+							  lock_wait_ms(), lock_tables, name, name, name));
 }
 
 static void
@@ -324,20 +350,6 @@ forget_placement(const CleanupRecord *record, int state)
 						  "DELETE FROM pg_catalog.pg_dist_shard s USING gone WHERE s.shardid = gone.shardid AND NOT EXISTS "
 						  "(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = s.shardid "
 						  "AND o.placementid <> gone.placementid)", placement_condition(record, state)), NIL);
-}
-
-/*
- * Deletes the mark of an arriving shard, which the session that creates the
- * shard may have locked.
- */
-static void
-drop_arrival(const CleanupRecord *record)
-{
-	int			level = NewGUCNestLevel();
-
-	limit_lock_waits();
-	forget_placement(record, PLACEMENT_ARRIVING);
-	AtEOXact_GUC(true, level);
 }
 
 void
@@ -433,12 +445,9 @@ static bool
 drop_former(const CleanupRecord *record)
 {
 	Oid			relid = find_relation(record->name, NoLock);
-	int			level;
 
 	if (OidIsValid(relid) && record_may_be_needed(relid, when_left(record)))
 		return false;
-	level = NewGUCNestLevel();
-	limit_lock_waits();
 	if (OidIsValid(relid))
 	{
 		drop_relations(list_make1_oid(relid));
@@ -446,7 +455,6 @@ drop_former(const CleanupRecord *record)
 		limit_lock_waits();
 	}
 	forget_placement(record, PLACEMENT_LEFT);
-	AtEOXact_GUC(true, level);
 	return true;
 }
 
@@ -489,17 +497,13 @@ reset_identity(const CleanupRecord *record)
 {
 	Oid			table = table_of_record(record);
 	Oid			relid;
-	int			level;
 
 	if (!OidIsValid(table))
 		return;
 	relid = find_relation(move_shard_name(table, shardid_of_name(record->name)), NoLock);
 	if (!OidIsValid(relid))
 		return;
-	level = NewGUCNestLevel();
-	limit_lock_waits();
 	LockRelationOid(relid, ShareRowExclusiveLock);
-	AtEOXact_GUC(true, level);
 	if (!recorded_later(record))
 		shard_set_replica_identity(relid, identity_of_table(table));
 }
@@ -514,7 +518,6 @@ drop_copy(const CleanupRecord *record)
 	char	   *call = node_call(NODE_drop_shard_copy, node_text(record->name));
 	int			level = exact_names_begin();
 
-	limit_lock_waits();
 	if (record->groupid == metadata_local_group())
 		members_exec_here(call);
 	else if (node_primary_of(record->groupid) != NULL)
@@ -522,7 +525,10 @@ drop_copy(const CleanupRecord *record)
 	AtEOXact_GUC(true, level);
 }
 
-/* Removes what a record names; whether it is gone. */
+/*
+ * Removes what a record names; whether it is gone.  The caller limits waits
+ * for locks.
+ */
 static bool
 clean_record(const CleanupRecord *record)
 {
@@ -549,7 +555,8 @@ clean_record(const CleanupRecord *record)
 			drop_copy(record);
 			return true;
 		case CLEANUP_ARRIVAL:
-			drop_arrival(record);
+			/* the session that creates the shard may have locked it */
+			forget_placement(record, PLACEMENT_ARRIVING);
 			return true;
 	}
 	return false;
@@ -570,12 +577,18 @@ static bool
 clean_with_record(void *arg)
 {
 	const CleanupRecord *record = arg;
+	int			level;
+	bool		gone;
 
 	if (record->kind == CLEANUP_SLOT)
 		return clean_record(record);
 	if (!record_exists(record->id, " FOR UPDATE SKIP LOCKED"))
 		return !record_exists(record->id, "");
-	if (!clean_record(record))
+	level = NewGUCNestLevel();
+	limit_lock_waits();
+	gone = clean_record(record);
+	AtEOXact_GUC(true, level);
+	if (!gone)
 		return false;
 	if (record->kind != CLEANUP_ARRIVAL)
 		(void) spi_exec(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT, record->id));

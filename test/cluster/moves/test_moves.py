@@ -955,3 +955,23 @@ def test_cleanup_gives_way(accounts):
             assert "does not exist" in str(locking.finish())
             dropper.execute("ROLLBACK")
         connection.execute("DROP TABLE own, lot")
+
+
+def test_drop_beside_cleanup_of_a_subscription(accounts):
+    """Clean-up drops no subscription whose table is being dropped: either would find the other's row of pg_subscription_rel deleted."""
+    with servers.connect(accounts.coordinator) as connection, servers.connect(accounts.coordinator) as dropper, \
+            servers.connect(accounts.nodes[1]) as mover:
+        connection.execute("CREATE TABLE own (id int PRIMARY KEY)")
+        connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4, colocate_with => 'none')")
+        shard, port = shard_of(connection, "own", 1)
+        source = next(node for node in accounts.nodes if node.port == port)
+        target = next(node for node in accounts.nodes[1:] if node.port != port)
+        mover.execute("SET statement_timeout = '60s'")
+        moving = Stopped(accounts.nodes[1], "move-switched",
+                         f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port}, 'force_logical')", mover)
+        dropper.execute("BEGIN; DROP TABLE own")
+        assert moving.go_on() is None
+        with servers.connect(source) as cleaner:
+            cleaner.execute("SET statement_timeout = '20s'")
+            assert value(cleaner, "SELECT citus_internal.cleanup()") > 0
+        dropper.execute("COMMIT")
