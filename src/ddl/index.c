@@ -18,6 +18,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_namespace.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -28,13 +29,19 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/object_scope.h"
 #include "compat/maintains_table.h"
 #include "compat/repack.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
 #include "global_index/global_index.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
 #include "table/definition.h"
+#include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
@@ -163,6 +170,23 @@ reindex_text(const ReindexStmt *stmt, Oid relid)
 }
 
 /*
+ * A copy for shards and other nodes: VERBOSE reports the table's indexes once.
+ */
+static ReindexStmt *
+without_verbose(ReindexStmt *stmt)
+{
+	ReindexStmt *result = copyObject(stmt);
+	ListCell   *cell;
+
+	foreach(cell, result->params)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "verbose") == 0)
+			result->params = foreach_delete_current(result->params, cell);
+	}
+	return result;
+}
+
+/*
  * REINDEX of a partitioned table or index: of its partitions, one after the
  * other, as on one server, but all of them in this transaction.
  */
@@ -188,8 +212,78 @@ reindex_partitions(const UtilityCall *call, Oid relid)
 }
 
 /*
- * REINDEX of one table or index.  REINDEX SCHEMA and DATABASE reach the shards
- * of this node as tables.
+ * Runs REINDEX for this node's shards of the tables in a schema, which are in
+ * another schema, each in a transaction of its own, with the statement's
+ * options.  Tables that the user may not maintain are skipped, with a warning
+ * by the node that the client is connected to.
+ */
+static void
+reindex_shards_in_schema(ReindexStmt *stmt, bool warn)
+{
+	Oid			schema = get_namespace_oid(stmt->name, true);
+	List	   *shards = NIL;
+
+	foreach_oid(relid, metadata_tables(0))
+	{
+		const DistTable *table = metadata_lookup(relid);
+
+		if (table == NULL || table->kind == DIST_REFERENCE || get_rel_namespace(relid) != schema)
+			continue;
+		if (compat_may_maintain(relid))
+			shards = list_concat(shards, local_shard_relids(table));
+		else if (warn)
+			ereport(WARNING,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied to reindex shards of \"%s\", skipping them", get_rel_name(relid))));
+	}
+	foreach_oid(shard, shards)
+	{
+		ReindexStmt *one = copyObject(stmt);
+
+		run_commands_next_transaction();
+		if (get_rel_name(shard) == NULL || get_rel_relkind(shard) != RELKIND_RELATION)
+			continue;
+		one->kind = REINDEX_OBJECT_TABLE;
+		one->name = NULL;
+		one->relation = makeRangeVar(get_namespace_name(get_rel_namespace(shard)), get_rel_name(shard), -1);
+		run_utility_alone((Node *) one, "REINDEX");
+	}
+	run_commands_next_transaction();
+}
+
+/*
+ * REINDEX SCHEMA and DATABASE, on one node after the other, outside the
+ * distributed transaction, since the server uses a transaction for each table.
+ * In a database, shards are tables as all others.  REINDEX SYSTEM, and that of
+ * a schema that only this node has, is left to the server.
+ */
+static bool
+reindex_many(UtilityCall *call)
+{
+	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
+	ReindexStmt *quiet = without_verbose(stmt);
+	char	   *text = utility_text(call);
+	bool		in_schema = stmt->kind == REINDEX_OBJECT_SCHEMA;
+	ObjectAddress object;
+
+	ObjectAddressSet(object, NamespaceRelationId, in_schema ? get_namespace_oid(stmt->name, true) : InvalidOid);
+	if (stmt->kind == REINDEX_OBJECT_SYSTEM || metadata_tables(0) == NIL ||
+		(in_schema && (!OidIsValid(object.objectId) || object_is_local(&object))))
+		return false;
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, in_schema ? "REINDEX SCHEMA" : "REINDEX DATABASE");
+	run_utility_alone((Node *) (call->relayed ? quiet : stmt), call->query);
+	if (in_schema)
+		reindex_shards_in_schema(quiet, !call->relayed);
+	if (!call->relayed)
+	{
+		foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+			remote_exec_alone(node->groupid, psprintf("%s%s", TASK_TAG_DDL, text));
+	}
+	return true;
+}
+
+/*
+ * REINDEX.
  *
  * The server's table lock allows reads, but readers need the table's indexes,
  * which are locked exclusively one after another.  On several nodes, this
@@ -201,24 +295,14 @@ bool
 reindex_utility(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
-	ReindexStmt *for_shards;
+	ReindexStmt *for_shards = without_verbose(stmt);
 	const DistTable *table;
 	bool		concurrent = false;
-	ListCell   *cell;
 
 	if (stmt->relation == NULL)
-		return false;
-	for_shards = copyObject(stmt);
-	foreach(cell, for_shards->params)
-	{
-		const char *option = lfirst_node(DefElem, cell)->defname;
-
-		concurrent |= (strcmp(option, "concurrently") == 0);
-		if (strcmp(option, "verbose") == 0) /* VERBOSE reports the table's
-											 * indexes once, not those of
-											 * shards */
-			for_shards->params = foreach_delete_current(for_shards->params, cell);
-	}
+		return reindex_many(call);
+	foreach_node(DefElem, option, stmt->params)
+		concurrent |= (strcmp(option->defname, "concurrently") == 0);
 	table = utility_table(call, stmt->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 						  concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)

@@ -21,6 +21,9 @@ void		(*client_link_requested) (Client *client, const char *packet, uint32 len);
 /* As the server. */
 #define MAX_PACKET 10000
 
+/* The first byte of a TLS handshake, which no packet begins with. */
+#define TLS_HANDSHAKE 0x16
+
 static uint32
 read_uint32(const char *data)
 {
@@ -194,6 +197,26 @@ negotiate_encryption(Client *client, uint32 code, uint32 len)
 	stream_encrypt(&client->stream, tls_accept(client->stream.fd));
 }
 
+/*
+ * A client that begins with a TLS handshake instead of a packet
+ * (sslnegotiation=direct) is answered; the rest of it comes by reading.
+ */
+static void
+begin_encryption(Client *client)
+{
+	Stream	   *stream = &client->stream;
+	ByteQueue  *in = &stream->in;
+	TlsLink    *tls = tls_accept_begun(stream->fd, in->data + in->start, queue_length(in));
+
+	if (tls == NULL)
+	{
+		client_close(client);
+		return;
+	}
+	stream_encrypt(stream, tls);
+	stream_skip(stream, queue_length(in));
+}
+
 /* A request to cancel: process id and key; ignored if it can't be right. */
 static void
 cancel_packet_arrived(const char *data, uint32 len)
@@ -211,12 +234,20 @@ startup_arrived(Client *client)
 {
 	ByteQueue  *in = &client->stream.in;
 
+	if (client->state == CLIENT_STARTING && client->stream.tls == NULL && tls_is_offered() &&
+		queue_length(in) > 0 && in->data[in->start] == TLS_HANDSHAKE)
+		begin_encryption(client);
 	while (client->state == CLIENT_STARTING && queue_length(in) >= 4)
 	{
 		const char *data = in->data + in->start;
 		uint32		len = read_uint32(data);
 		uint32		code;
 
+		if (client->stream.tls != NULL && !tls_protocol_is_named(client->stream.tls))
+		{
+			close_silently(client, "SSL connection was begun without a request and without naming the protocol");
+			return;
+		}
 		if (len < 8 || len > MAX_PACKET)
 		{
 			close_silently(client, "invalid length of startup packet");

@@ -102,16 +102,43 @@ tls_open(SSL_CTX *context, int fd)
 	return ssl;
 }
 
+/* As the server's: a client that offers protocols must offer PostgreSQL's. */
+static int
+choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_len,
+				const unsigned char *offered, unsigned int offered_len, void *arg)
+{
+	static const unsigned char known[] = "\012postgresql";
+	unsigned char *found;
+
+	if (SSL_select_next_proto(&found, chosen_len, known, sizeof(known) - 1, offered, offered_len) !=
+		OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*chosen = found;
+	return SSL_TLSEXT_ERR_OK;
+}
+
 TlsLink *
 tls_accept(int fd)
 {
-	TlsLink    *tls = tls_open(tls_context, fd);
+	TlsLink    *tls;
 
+	SSL_CTX_set_alpn_select_cb(tls_context, choose_protocol, NULL);
+	tls = tls_open(tls_context, fd);
 	if (tls == NULL)
 		return NULL;
 	SSL_set_verify(tls, SSL_CTX_get_verify_mode(tls_context), verify_peer);
 	SSL_set_accept_state(tls);
 	return tls;
+}
+
+bool
+tls_protocol_is_named(TlsLink *tls)
+{
+	const unsigned char *name;
+	unsigned int len;
+
+	SSL_get0_alpn_selected(tls, &name, &len);
+	return SSL_get_app_data(tls) == NULL || len > 0;
 }
 
 /*
@@ -203,6 +230,34 @@ tls_result(TlsLink *tls, int result)
 	}
 	errno = error == SSL_ERROR_SYSCALL && save_errno != 0 ? save_errno : ECONNRESET;
 	return -1;
+}
+
+/*
+ * The handshake goes on with what was read, and then with the socket.
+ */
+TlsLink *
+tls_accept_begun(int fd, const void *data, size_t len)
+{
+	TlsLink    *tls = tls_accept(fd);
+	BIO		   *begun = tls != NULL ? BIO_new_mem_buf(data, (int) len) : NULL;
+
+	if (begun == NULL)
+	{
+		SSL_free(tls);
+		return NULL;
+	}
+	BIO_set_mem_eof_return(begun, -1);
+	SSL_set0_rbio(tls, begun);
+	errno = 0;
+	if (tls_result(tls, SSL_do_handshake(tls)) <= 0 && errno != EAGAIN)
+	{
+		SSL_free(tls);
+		return NULL;
+	}
+	BIO_up_ref(SSL_get_wbio(tls));
+	SSL_set0_rbio(tls, SSL_get_wbio(tls));
+	SSL_set_app_data(tls, tls);
+	return tls;
 }
 
 ssize_t
@@ -313,6 +368,18 @@ TlsLink *
 tls_accept(int fd)
 {
 	return NULL;
+}
+
+TlsLink *
+tls_accept_begun(int fd, const void *data, size_t len)
+{
+	return NULL;
+}
+
+bool
+tls_protocol_is_named(TlsLink *tls)
+{
+	return false;
 }
 
 TlsLink *

@@ -35,6 +35,19 @@ extern TlsLink *tls_accept(int fd);
 extern TlsLink *tls_connect(int fd);
 
 /*
+ * As tls_accept, of a client that has begun the handshake without a request;
+ * the data is what was read of it.  NULL also if that is wrong, which is
+ * logged.
+ */
+extern TlsLink *tls_accept_begun(int fd, const void *data, size_t len);
+
+/*
+ * False if the client has begun so, and hasn't named PostgreSQL's protocol in
+ * the handshake (ALPN), which the server doesn't allow either.
+ */
+extern bool tls_protocol_is_named(TlsLink *tls);
+
+/*
  * To another node's gateway.  If rootcert is given, its certificate must be of
  * an authority in that file; if names as well, be of that host.
  */
@@ -44,9 +57,10 @@ extern TlsLink *tls_connect_verified(int fd, const char *host, const char *rootc
 extern ssize_t tls_read(TlsLink *tls, void *buffer, size_t len);
 extern ssize_t tls_write(TlsLink *tls, const void *data, size_t len);
 
-/* Sends close_notify, and frees the connection. */
 /* Whether what was done last, without success, has to receive something. */
 extern bool tls_waits_for_input(TlsLink *tls);
+
+/* Sends close_notify, and frees the connection. */
 extern void tls_end(TlsLink *tls);
 
 /*

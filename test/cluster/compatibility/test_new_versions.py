@@ -33,6 +33,143 @@ def test_role_options(coordinator):
         coordinator.execute("DROP ROLE new_group, new_member")
 
 
+def test_creator_of_roles(coordinator, connect, cluster):
+    """A role with CREATEROLE manages, and may become, the roles it has created, no others, on all nodes (16)."""
+    needs(coordinator, 16)
+    memberships = ("SELECT array_agg(DISTINCT result) FROM run_command_on_all_nodes($$SELECT string_agg(concat_ws(' ', grantor::regrole, "
+                   "inherit_option, set_option, admin_option), ', ' ORDER BY grantor::regrole::text) FROM pg_auth_members "
+                   "WHERE roleid = 'made'::regrole$$)")
+    coordinator.execute("CREATE ROLE creator CREATEROLE LOGIN; CREATE ROLE other")
+    try:
+        with connect(cluster.workers[0], user="creator") as creator:
+            creator.execute("SET createrole_self_grant = 'set, inherit'")
+            creator.execute("CREATE ROLE made LOGIN")
+            assert value(coordinator, memberships) == ["creator t t f, postgres f f t"]
+            creator.execute("ALTER ROLE made CONNECTION LIMIT 3; SET ROLE made; RESET ROLE")
+            for refused in ("ALTER ROLE other LOGIN", "DROP ROLE other", "GRANT other TO made", "CREATE ROLE another REPLICATION"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    creator.execute(refused)
+            creator.execute("DROP ROLE made")
+        assert value(coordinator, "SELECT sum(result::int) FROM run_command_on_all_nodes("
+                                  "$$SELECT count(*) FROM pg_roles WHERE rolname IN ('made', 'another')$$)") == 0
+    finally:
+        coordinator.execute("DROP ROLE IF EXISTS made; DROP ROLE creator, other")
+
+
+def files_of_indexes(connection, table):
+    return value(connection, "SELECT array_agg(result ORDER BY shardid) FROM run_command_on_shards(%s, $$SELECT string_agg(pg_relation_filenode("
+                             "indexrelid)::text, ',') FROM pg_index WHERE indrelid = '%%s'::regclass$$)", [table])
+
+
+@pytest.mark.parametrize("options", ["", "(CONCURRENTLY, VERBOSE) "])
+def test_reindex_of_many(connect, cluster, schema, options):
+    """REINDEX SCHEMA and DATABASE, without a name from 16 on, reach the shards of all nodes; their users are told of others' tables."""
+    session = connect(cluster.coordinator)
+    session.execute(f"SET search_path = {schema}")
+    fill(session, "t", 100)
+    session.execute("CREATE TABLE r (a int PRIMARY KEY); SELECT create_reference_table('r')")
+    files = [files_of_indexes(session, "t"), files_of_indexes(session, "r")]
+    for statement in (f"SCHEMA {schema}", "DATABASE postgres", "DATABASE"):
+        if statement != "DATABASE" or session.info.server_version >= 160000:
+            session.execute(f"REINDEX {options}{statement}")
+            files += [files_of_indexes(session, "t"), files_of_indexes(session, "r")]
+    for states in (files[::2], files[1::2]):
+        assert all(len(set(of_one_shard)) == len(states) for of_one_shard in zip(*states))
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction), session.transaction():
+        session.execute(f"REINDEX SCHEMA {schema}")
+    session.execute(f"CREATE ROLE schema_owner LOGIN; ALTER SCHEMA {schema} OWNER TO schema_owner")
+    try:
+        with connect(cluster.coordinator, user="schema_owner") as owner:
+            said = []
+            owner.add_notice_handler(lambda notice: said.append(notice.message_primary))
+            owner.execute(f"REINDEX SCHEMA {schema}")
+            assert said == ['permission denied to reindex shards of "t", skipping them']
+    finally:
+        session.execute(f"ALTER SCHEMA {schema} OWNER TO postgres; DROP ROLE schema_owner")
+
+
+def test_event_trigger_of_reindex(connect, cluster, schema):
+    """It fires once (17)."""
+    session = connect(cluster.coordinator)
+    needs(session, 17)
+    session.execute(f"SET search_path = {schema}")
+    fill(session, "t", 100)
+    session.execute("CREATE TABLE noted (what text); CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS "
+                    f"$$ BEGIN INSERT INTO {schema}.noted VALUES (tg_tag); END $$; "
+                    "CREATE EVENT TRIGGER noting ON ddl_command_start WHEN tag IN ('REINDEX') EXECUTE FUNCTION note()")
+    try:
+        session.execute("REINDEX TABLE t")
+        assert rows(session, "SELECT * FROM noted") == [("REINDEX",)]
+    finally:
+        session.execute("DROP EVENT TRIGGER noting")
+
+
+def test_warning_of_md5(coordinator):
+    """A password that is stored by MD5 warns once, not once for each node (18)."""
+    needs(coordinator, 18)
+    said = []
+    coordinator.add_notice_handler(lambda notice: said.append((notice.sqlstate, notice.message_primary)))
+    coordinator.execute("SET password_encryption = 'md5'")
+    coordinator.execute("CREATE ROLE old_fashioned LOGIN PASSWORD 'x'")
+    try:
+        assert said == [("01P01", "setting an MD5-encrypted password")]
+        coordinator.execute("SET md5_password_warnings = off; ALTER ROLE old_fashioned PASSWORD 'y'")
+        assert len(said) == 1
+        assert value(coordinator, "SELECT count(DISTINCT result) FROM run_command_on_all_nodes("
+                                  "$$SELECT rolpassword FROM pg_authid WHERE rolname = 'old_fashioned'$$)") == 1
+    finally:
+        coordinator.execute("DROP ROLE old_fashioned; RESET password_encryption; RESET md5_password_warnings")
+
+
+def test_restored_statistics(connect, cluster, schema):
+    """What pg_dump --statistics-only writes is restored (18)."""
+    session = connect(cluster.coordinator)
+    needs(session, 18)
+    session.execute(f"SET search_path = {schema}")
+    fill(session, "t", 1000)
+    session.execute("ANALYZE t")
+    dumped = subprocess.run([cluster.coordinator.program("pg_dump"), "--statistics-only", "-t", f"{schema}.t", cluster.coordinator.dsn],
+                            capture_output=True, text=True, check=True).stdout
+    assert "pg_restore_relation_stats" in dumped and "'reltuples', '1000'" in dumped
+    session.execute(f"SELECT pg_clear_relation_stats('{schema}', 't'); SELECT pg_clear_attribute_stats('{schema}', 't', 'id', false)")
+    assert value(session, "SELECT reltuples FROM pg_class WHERE oid = 't'::regclass") < 1
+    done = subprocess.run([cluster.coordinator.program("psql"), "-v", "ON_ERROR_STOP=1", "-qAtX", "-d", cluster.coordinator.dsn],
+                          input=dumped, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert value(session, "SELECT reltuples FROM pg_class WHERE oid = 't'::regclass") == 1000
+    assert value(session, "SELECT count(*) FROM pg_stats WHERE schemaname = %s AND tablename = 't' AND attname = 'id'", [schema]) == 1
+
+
+def test_programs(connect, cluster, schema, tmp_path):
+    """Options that vacuumdb, reindexdb and pg_dump have got (16, 17, 18)."""
+    session = connect(cluster.coordinator)
+    needs(session, 17)
+    session.execute(f"SET search_path = {schema}")
+    fill(session, "t", 100)
+    session.execute("CREATE TABLE p (a int, b int, PRIMARY KEY (a, b)) PARTITION BY RANGE (b); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9); "
+                    "SELECT create_distributed_table('p', 'a'); INSERT INTO p SELECT g, 1 FROM generate_series(1, 20) g")
+
+    def call(program, *options):
+        done = subprocess.run([cluster.coordinator.program(program), "-h", "127.0.0.1", "-p", str(cluster.coordinator.port), "-U", "postgres",
+                               *options, "postgres"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    before = files_of_indexes(session, "t")
+    call("vacuumdb", "--analyze", "--schema", schema, "--buffer-usage-limit", "256kB")
+    assert value(session, "SELECT reltuples FROM pg_class WHERE oid = 't'::regclass") == 100
+    call("vacuumdb", "--analyze-only", "--exclude-schema", schema)
+    if session.info.server_version >= 180000:
+        call("vacuumdb", "--analyze-in-stages", "--missing-stats-only", "--schema", schema)
+    call("reindexdb", "--index", f"{schema}.t_pkey", "--index", f"{schema}.p1_pkey", "--jobs", "2")
+    assert all(a != b for a, b in zip(before, files_of_indexes(session, "t")))
+    assert "ATTACH PARTITION" in call("pg_dump", "--table-and-children", f"{schema}.p")
+    chosen = tmp_path / "filter"
+    chosen.write_text(f"include table {schema}.t\n")
+    dumped = call("pg_dump", "--filter", str(chosen))
+    assert f"COPY {schema}.t " in dumped and f"{schema}.p" not in dumped
+
+
 def shard_bytes(connection, table):
     """What the table's shards take on all nodes."""
     return value(connection, "SELECT sum(result::bigint) FROM run_command_on_shards(%s, "

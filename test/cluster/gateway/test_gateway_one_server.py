@@ -219,6 +219,59 @@ def certificate_of(gateway):
             return encrypted.getpeercert(binary_form=True)
 
 
+def direct_context(*protocols):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context
+
+
+def test_handshake_without_a_request(gateway):
+    """Clients may begin with TLS, as 17's libpq does with sslnegotiation=direct, if they name the protocol."""
+    if pq.version() >= 170000:
+        with connect(gateway, sslnegotiation="direct") as client:
+            assert client.pgconn.ssl_in_use and value(client, "SELECT 1") == 1
+            client.cancel_safe()
+            assert value(client, "SELECT 2") == 2
+    start = packet(196608, "user", "postgres")
+    with direct_context("other", "postgresql").wrap_socket(gateway.socket()) as encrypted:
+        assert encrypted.selected_alpn_protocol() == "postgresql"
+        encrypted.sendall(start)
+        assert encrypted.recv(1) == b"R"
+    with direct_context().wrap_socket(gateway.socket()) as encrypted:
+        encrypted.sendall(start)
+        assert encrypted.recv(1) == b""
+    with pytest.raises(ssl.SSLError), direct_context("http/1.1").wrap_socket(gateway.socket()) as encrypted:
+        encrypted.recv(1)
+    with gateway.socket() as garbage:
+        garbage.sendall(b"\x16\x03\x01\x02\x00" + b"\0" * 600)
+        assert garbage.makefile("rb").read()[:1] in (b"", b"\x15")
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_handshake_in_pieces(gateway, size):
+    sent, received = ssl.MemoryBIO(), ssl.MemoryBIO()
+    begun = direct_context("postgresql").wrap_bio(received, sent)
+    with pytest.raises(ssl.SSLWantReadError):
+        begun.do_handshake()
+    hello = sent.read()
+    with gateway.socket() as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(hello), size):
+            sock.sendall(hello[at:at + size])
+        done = False
+        while not done:
+            received.write(sock.recv(4096))
+            try:
+                begun.do_handshake()
+                done = True
+            except ssl.SSLWantReadError:
+                pass
+            sock.sendall(sent.read())
+        assert begun.selected_alpn_protocol() == "postgresql"
+
+
 def test_handshakes_that_fail(gateway):
     """They end their own connection only."""
     with connect(gateway) as client:
