@@ -8,7 +8,8 @@
  *
  * Comparisons of integers (also dates, times and numerics of one scale) and
  * floating-point numbers with a value that is known before the scan, and of
- * integers in two columns, are loops over arrays.  They can neither fail nor
+ * integers in two columns, are loops over arrays; so are comparisons of text
+ * and integers with constants (constant_test.c).  They can neither fail nor
  * show a value to anybody, so they come first.  Other conditions are evaluated
  * by the server's executor, in their order, which keeps those of security
  * barriers before others.  If a condition is about one column and the chunk
@@ -38,6 +39,7 @@
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
+#include "columnar/constant_test.h"
 #include "columnar/row_filter.h"
 #include "columnar/scaled_numeric.h"
 #include "compat/foreach.h"
@@ -52,6 +54,7 @@ typedef enum RowTestKind
 	TEST_NUMERIC,				/* as TEST_INTEGER, where the chunk's values
 								 * are integers */
 	TEST_COLUMNS,				/* column strategy other column, as integers */
+	TEST_CONSTANTS,				/* column compared with constants */
 	TEST_NULLNESS,				/* column IS [NOT] NULL */
 	TEST_EXPRESSION				/* anything else */
 } RowTestKind;
@@ -65,6 +68,7 @@ typedef struct RowTest
 	int			strategy;
 	Oid			left_type;
 	Oid			right_type;
+	ConstantTest *constants;	/* TEST_CONSTANTS */
 	bool		wants_null;		/* TEST_NULLNESS */
 	ExprState  *state;			/* the value compared with */
 	ExprState  *condition;		/* for a row: TEST_EXPRESSION, TEST_NUMERIC */
@@ -243,6 +247,18 @@ make_expression_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
 	return true;
 }
 
+/* Makes a test of IN, LIKE and the like. */
+static bool
+make_constant_test(Node *qual, Index varno, RowTest *test)
+{
+	test->constants = constant_test_make(qual, varno, &test->column);
+	if (test->constants == NULL)
+		return false;
+	test->kind = TEST_CONSTANTS;
+	test->columns = bms_make_singleton(test->column);
+	return true;
+}
+
 /* The native tests of the conditions first, then the others as they come. */
 RowFilter *
 row_filter_make(List *quals, Index varno, ScanState *scan)
@@ -261,7 +277,7 @@ row_filter_make(List *quals, Index varno, ScanState *scan)
 
 		memset(test, 0, sizeof(RowTest));
 		if (known && (make_comparison(qual, varno, scan, test) || make_column_test(qual, varno, test) ||
-					  make_columns_comparison(qual, varno, test)))
+					  make_columns_comparison(qual, varno, test) || make_constant_test(qual, varno, test)))
 			filter->ntests++;
 		else
 		{
@@ -589,6 +605,9 @@ row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *ro
 				break;
 			case TEST_COLUMNS:
 				count = test_columns(test, vector, &reader->vectors[test->other], rows, count);
+				break;
+			case TEST_CONSTANTS:
+				count = constant_test_apply(test->constants, vector, rows, count);
 				break;
 			case TEST_NULLNESS:
 				count = test_nullness(test, vector, rows, count);

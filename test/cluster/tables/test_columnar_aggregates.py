@@ -10,7 +10,7 @@ from pomelo_check.sample import SEED
 
 QUERIES = 150
 COLUMNS = ("key int, a int, b bigint, s smallint, d date, n numeric(12,2), m numeric, w numeric, f float8, r float4, t text, "
-           "k text COLLATE \"C\", j timestamptz, e bool, z int[], y date")
+           "k text COLLATE \"C\", j timestamptz, e bool, z int[], y date, c char(6), v varchar(20), u text")
 # n has one scale; m has many, NaN and infinities; w is too large for integers, in some chunk groups.
 VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int END,
     CASE WHEN g % 13 > 0 THEN (random() * 1e12)::bigint END, (g % 100 - 50)::smallint, date '2020-01-01' + g % 300,
@@ -20,7 +20,8 @@ VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int EN
     CASE g % 29 WHEN 0 THEN NULL WHEN 1 THEN -0.0 WHEN 2 THEN 0 ELSE random() * 100 - 50 END, random() * 10,
     't' || g % 40, CASE WHEN g % 5 > 0 THEN 'k' || g % 7 END, timestamptz '2024-01-01' + g * interval '1 s', g % 3 = 0,
     ARRAY[g % 4, NULL], CASE WHEN g % 23 = 0 THEN NULL WHEN g / 1000 % 2 = 0 AND g % 50 = 1 THEN 'infinity' WHEN g / 1000 % 2 = 0 AND g % 50 = 2 THEN '-infinity'
-    ELSE date '2020-01-01' + g % 170 END FROM generate_series(1, {count}) g"""
+    ELSE date '2020-01-01' + g % 170 END, CASE WHEN g % 21 > 0 THEN 'c' || g % 9 || repeat(' ', g % 2) END, CASE WHEN g % 6 > 0 THEN 'v%' || g % 12 ELSE '' END,
+    CASE WHEN g % 37 > 0 THEN md5(g::text) || CASE WHEN g % 3 = 0 THEN 'äöü€' ELSE '' END || left(md5((g + 1)::text), g % 5) END FROM generate_series(1, {count}) g"""
 ARGUMENTS = {
     "int": ["a", "b", "s", "a + s", "a * 3", "b - a", "b + 1", "a * s", "(a)::bigint * b", "s * s", "CASE WHEN e THEN a ELSE 1 END",
             "a * 3000000", "b * 9999999", "extract(year FROM d)::int", "CASE WHEN k = 'k3' THEN a WHEN b > 500000000000 THEN s END",
@@ -40,7 +41,13 @@ OTHERS = ["count(*)", "bool_and(e)", "array_agg(a)", "string_agg(k, ',')", "coun
 FILTERS = ["a > 0", "e", "k = 'k3'", "n < 1000 AND a <> 5", "m = 'NaN'", "f IS NULL", "n BETWEEN 10 AND 1e8", "n > 17.005", "w <= 300.25",
            "d < y", "y >= d", "d <> y", "s < a", "b > a", "d >= timestamp '2020-05-01'", "d < timestamp '2020-05-01 12:00'", "y = timestamp '2020-03-01'",
            "timestamp '2020-05-01 12:00' <= d", "y < timestamp 'infinity'", "y <> timestamp '2020-03-01 01:00'", "y > timestamp '1999-12-30 23:00'",
-           "d <= date '2020-01-01' + interval '3 months'", "y >= timestamp '-infinity'"]
+           "d <= date '2020-01-01' + interval '3 months'", "y >= timestamp '-infinity'",
+           "t IN ('t1', 't22', 'x')", "t NOT IN ('t1', 't22', 'x')", "k LIKE 'k%'", "k NOT LIKE '%2'", "t LIKE '%1%'", "k <> 'k1'", "t = 't5'",
+           "k IN ('k1', NULL)", "k NOT IN ('k1', NULL)", "a IN (1, 2, 3, 500, -7)", "a NOT IN (1, 2, 3)", "s IN (" + ", ".join(map(str, range(-30, 30, 3))) + ")",
+           "s NOT IN (" + ", ".join(map(str, range(-30, 30, 3))) + ")", "d IN ('2020-02-02', '2020-05-05')", "b IN (1, NULL)", "c = 'c3'", "c <> 'c3 '", "c IN ('c1', 'c2  ', 'x')",
+           "c LIKE 'c3'", "c LIKE 'c%3 %'", "v LIKE 'v\\%1%'", "v LIKE 'v_1%'", "v = ''", "v <> 'v%3'", "v LIKE '%'", "v LIKE ''", "u LIKE '%ab%cd%'", "u LIKE 'a%f%'", "u LIKE '%ä%'",
+           "u NOT LIKE '%a%b%c%d%'", "u LIKE '%€_'", "u LIKE '%€%'", "u LIKE 'äö'", "u > 'f'", "u = md5('77')", "u IN (md5('76'), md5('77'), md5('3') || 'äöü€')", "t ILIKE 'T3%'",
+           "u LIKE '%aa'", "u LIKE 'aa%'", "NOT (u LIKE '%0%' OR k = 'k2')", "k = ANY (ARRAY['k1', 'k2'])", "k = ALL (ARRAY['k1'])", "k <> ALL (ARRAY[]::text[])"]
 KEYS = ["k", "t", "k, t", "s", "d", "s % 5", "e, k", "k, s", "m", "n % 10", "f", "z", "d, e, s % 2", "date_trunc('month', d)", "key % 3, t",
         "w"]
 HAVING = ["count(*) > 10", "sum(a) > 0", "max(k) IS NOT NULL"]
@@ -123,6 +130,14 @@ def test_random_aggregates_in_parallel(tables, coordinator):
         coordinator.execute("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0")
         assert answer(coordinator, text.format(tables["columnar"])) == expected, text
         coordinator.execute("RESET ALL")
+
+
+def test_conditions(tables, coordinator):
+    """Each one by itself, in vectors and not, of all tables."""
+    for condition in FILTERS:
+        found = [rows(coordinator, f"SELECT count(*), sum(key), min(key), max(key) FROM {tables[name]} WHERE {condition}")
+                 for name in ("heap", "columnar", "shards", "small")]
+        assert found == found[:1] * 4, condition
 
 
 def test_plans(tables, coordinator):
