@@ -191,7 +191,7 @@ constant_test_apply(const ConstantTest *test, const ColumnVector *vector, uint32
 }
 
 static void
-add_text(ConstantTest *test, const char *bytes, Size len)
+add_text_part(ConstantTest *test, const char *bytes, Size len)
 {
 	test->texts[test->count].bytes = bytes;
 	test->texts[test->count].len = len;
@@ -216,10 +216,10 @@ make_pattern(ConstantTest *test, Datum pattern)
 			return false;
 		if (bytes[i] != '%')
 			continue;
-		add_text(test, bytes + start, i - start);
+		add_text_part(test, bytes + start, i - start);
 		start = i + 1;
 	}
-	add_text(test, bytes + start, len - start);
+	add_text_part(test, bytes + start, len - start);
 	return true;
 }
 
@@ -253,7 +253,7 @@ set_constants(ConstantTest *test, Oid type, const Datum *values, const bool *nul
 			const char *bytes = VARDATA_ANY(DatumGetPointer(values[i]));
 			Size		len = VARSIZE_ANY_EXHDR(DatumGetPointer(values[i]));
 
-			add_text(test, bytes, test->padded ? length_without_blanks(bytes, len) : len);
+			add_text_part(test, bytes, test->padded ? length_without_blanks(bytes, len) : len);
 		}
 	}
 	if (test->kind == CONSTANT_INTEGERS)

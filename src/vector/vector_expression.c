@@ -25,6 +25,7 @@
 
 #include "columnar/column_chunk.h"
 #include "columnar/scaled_numeric.h"
+#include "vector/vector_dates.h"
 #include "vector/vector_expression.h"
 
 typedef enum ArithmeticOperator
@@ -34,7 +35,8 @@ typedef enum ArithmeticOperator
 	OPERATOR_SUBTRACT,
 	OPERATOR_MULTIPLY,
 	OPERATOR_DIVIDE,			/* not of numerics */
-	OPERATOR_CAST				/* integers to larger ones, or to numeric */
+	OPERATOR_CAST,				/* integers to larger ones, or to numeric */
+	OPERATOR_DATE				/* a function of a date or timestamp */
 } ArithmeticOperator;
 
 struct VectorExpression
@@ -45,8 +47,9 @@ struct VectorExpression
 	ExprState  *constant;		/* of one that is the same for all rows */
 	ScanState  *scan;
 	ArithmeticOperator operator;
+	const VectorDateFunction *date_function;
 	VectorExpression *left;
-	VectorExpression *right;	/* NULL: OPERATOR_CAST */
+	VectorExpression *right;	/* NULL: OPERATOR_CAST, OPERATOR_DATE */
 };
 
 /* The server's functions that have a vector form. */
@@ -116,7 +119,7 @@ vector_kind_of_type(Oid type)
 		return VECTOR_NUMERIC;
 	if (type == FLOAT8OID)
 		return VECTOR_FLOAT;
-	return column_is_ordered_as_integer(type) ? VECTOR_INTEGER : VECTOR_NONE;
+	return column_is_ordered_as_integer(type) ? VECTOR_INTEGER : VECTOR_DATUM;
 }
 
 /* The function that an expression calls, and its arguments. */
@@ -142,7 +145,15 @@ make_call(VectorExpression *expression, Node *expr, ScanState *scan)
 {
 	List	   *args = NIL;
 	Oid			function = called_function(expr, &args);
+	Node	   *arg;
 
+	expression->date_function = vector_date_function(function, args, &arg);
+	if (expression->date_function != NULL)
+	{
+		expression->operator = OPERATOR_DATE;
+		expression->left = vector_expression_make(arg, scan);
+		return expression->left != NULL;
+	}
 	for (int i = 0; i < lengthof(vector_functions) && OidIsValid(function); i++)
 	{
 		if (vector_functions[i].function == function)
@@ -166,8 +177,14 @@ vector_expression_make(Node *expr, ScanState *scan)
 	expression->kind = vector_kind_of_type(expression->type);
 	expression->column = -1;
 	expression->scan = scan;
-	if (expression->kind == VECTOR_NONE)
-		return NULL;
+	if (expression->kind == VECTOR_DATUM)
+	{
+		/* varchar as text, for instance */
+		while (IsA(expr, RelabelType))
+			expr = (Node *) ((RelabelType *) expr)->arg;
+		if (!IsA(expr, Var))
+			return NULL;
+	}
 	if (IsA(expr, Var))
 		expression->column = ((Var *) expr)->varattno - 1;
 	else if (!contain_var_clause(expr))
@@ -235,7 +252,7 @@ gather_column(const VectorExpression *expression, const VectorBatch *batch, Vect
 			nulls[i] = column->nulls[rows[i]];
 		result->nulls = nulls;
 	}
-	if (expression->kind != VECTOR_FLOAT)
+	if (expression->kind != VECTOR_FLOAT && expression->kind != VECTOR_DATUM)
 		find_range(result, count);
 	return true;
 }
@@ -246,7 +263,7 @@ evaluate_column(const VectorExpression *expression, const VectorBatch *batch, Ve
 {
 	Vector	   *gathered = &batch->gathered[expression->column];
 
-	if (gathered->kind == VECTOR_NONE && !gather_column(expression, batch, gathered))
+	if (gathered->kind != expression->kind && !gather_column(expression, batch, gathered))
 		return false;
 	gathered->kind = expression->kind;
 	*result = *gathered;
@@ -465,6 +482,22 @@ evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, 
 	return true;
 }
 
+/* What a function of dates or timestamps returns. */
+static bool
+evaluate_date_function(const VectorExpression *expression, const VectorBatch *batch, const Vector *arg, Vector *result)
+{
+	Datum	   *values = arena_alloc(batch->arena, batch->count * sizeof(Datum));
+
+	result->values = values;
+	result->nulls = arg->nulls;
+	if (!vector_date_compute(expression->date_function, (const int64 *) arg->values, batch->count, arg->least,
+							 arg->greatest, values))
+		return false;
+	if (expression->kind != VECTOR_FLOAT)
+		find_range(result, batch->count);
+	return true;
+}
+
 bool
 vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
@@ -485,6 +518,8 @@ vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batc
 		result->kind = expression->kind;
 		return true;
 	}
+	if (expression->operator == OPERATOR_DATE)
+		return evaluate_date_function(expression, batch, &left, result);
 	return vector_expression_evaluate(expression->right, batch, &right) &&
 		evaluate_operator(expression, batch, batch->count, &left, &right, result);
 }

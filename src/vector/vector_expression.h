@@ -17,7 +17,8 @@ typedef enum VectorKind
 	VECTOR_NONE,
 	VECTOR_INTEGER,				/* and all types ordered as integers */
 	VECTOR_NUMERIC,				/* integers, divided by a power of ten */
-	VECTOR_FLOAT				/* float8 */
+	VECTOR_FLOAT,				/* float8 */
+	VECTOR_DATUM				/* values as they are, of a column */
 } VectorKind;
 
 /* A value for each row that was asked for, in this order. */
@@ -25,7 +26,8 @@ typedef struct Vector
 {
 	VectorKind	kind;
 	int			scale;			/* VECTOR_NUMERIC: digits after the point */
-	const Datum *values;		/* int64, or float8; of a NULL, any in range */
+	const Datum *values;		/* int64, float8 or Datum; of a NULL, any in
+								 * range */
 	const bool *nulls;			/* NULL: none is */
 	int64		least;			/* no integer is beyond these */
 	int64		greatest;

@@ -25,6 +25,7 @@
 
 #include "compat/foreach.h"
 #include "compat/tuple_hash.h"
+#include "vector/vector_expression.h"
 #include "vector/vector_groups.h"
 
 /* Groups of a chunk group that are found by their codes. */
@@ -130,6 +131,15 @@ vector_groups_set_transitions(VectorGroups *groups, Transition **transitions, in
 	groups->ntransitions = ntransitions;
 }
 
+/* The column that an expression is, maybe varchar as text; -1: none. */
+static int
+column_of_key(Node *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return IsA(expr, Var) ? ((Var *) expr)->varattno - 1 : -1;
+}
+
 GroupColumn *
 vector_groups_columns(List *exprs, ScanState *scan)
 {
@@ -141,9 +151,11 @@ vector_groups_columns(List *exprs, ScanState *scan)
 		GroupColumn *column = &columns[count++];
 
 		get_typlenbyval(exprType(expr), &column->len, &column->byval);
-		column->column = IsA(expr, Var) ? ((Var *) expr)->varattno - 1 : -1;
+		column->column = column_of_key(expr);
 		column->columns = vector_batch_columns(expr, scan);
 		column->state = ExecInitExpr((Expr *) expr, &scan->ps);
+		if (column->column < 0)
+			column->vector = vector_expression_make(expr, scan);
 	}
 	return columns;
 }
@@ -249,6 +261,31 @@ find_group_of_row(VectorGroups *groups, const GroupColumn *columns, const Vector
 	return vector_groups_find_row(groups, columns, batch->scan);
 }
 
+/* The same of an expression that has a vector form; false if it hasn't now. */
+static bool
+load_key_vector(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
+{
+	Vector		vector;
+	Datum	   *values;
+	bool	   *nulls;
+
+	if (column->vector == NULL || vector_expression_kind(column->vector) == VECTOR_DATUM ||
+		!vector_expression_evaluate(column->vector, batch, &vector))
+		return false;
+	values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
+	nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		values[batch->rows[i]] = vector.values[i];
+		nulls[batch->rows[i]] = vector.nulls != NULL && vector.nulls[i];
+	}
+	key->values = values;
+	key->nulls = nulls;
+	key->byval = true;
+	key->of_chunk = vector.kind == VECTOR_NUMERIC;	/* its scale is */
+	return true;
+}
+
 /* The values of a key for the rows of a batch, in the batch's memory. */
 static void
 load_key(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
@@ -275,7 +312,7 @@ load_key(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
 		key->of_chunk = !column->byval;
 		return;
 	}
-	if (!column->byval)
+	if (load_key_vector(column, batch, key) || !column->byval)
 		return;
 	values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
 	nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));

@@ -27,6 +27,7 @@ typedef struct GroupColumn
 	int			column;			/* of the table, from 0; -1: an expression */
 	Bitmapset  *columns;		/* that the expression needs */
 	ExprState  *state;
+	struct VectorExpression *vector;	/* of an expression, or NULL */
 	bool		byval;
 	int16		len;
 } GroupColumn;

@@ -186,7 +186,7 @@ make_case_branches(Transition *transition, Expr *expr, ScanState *scan, Transiti
 		branches = lappend(branches, branch);
 	}
 	branch = make_case_branch(NULL, cases->defresult, scan, &kind);
-	if (branch == NULL || kind == VECTOR_NONE || kind == VECTOR_FLOAT)
+	if (branch == NULL || kind == VECTOR_NONE || kind == VECTOR_FLOAT || kind == VECTOR_DATUM)
 		return;
 	input->advance = transition_vector_form(transition, kind);
 	if (input->advance != NULL)

@@ -170,11 +170,57 @@ advance_float_greatest(Transition *transition, TransitionState **groups, const V
 			   state->unset = state->isnull = false);
 }
 
+/* Most values, of groups, that are known to have advanced a state. */
+#define SEEN_VALUES 512
+
+typedef struct SeenValue
+{
+	TransitionState *state;
+	Datum		value;
+} SeenValue;
+
+/* Whether a state was advanced by a value before; notes that it is. */
+static inline bool
+value_was_seen(SeenValue *seen, TransitionState *state, Datum value)
+{
+	SeenValue  *slot = &seen[(((uintptr_t) state >> 3) * 31 + (value >> 2)) % SEEN_VALUES];
+
+	if (slot->state == state && slot->value == value)
+		return true;
+	slot->state = state;
+	slot->value = value;
+	return false;
+}
+
+/*
+ * min() and max() of text, by the server's function.  A value of a chunk's
+ * dictionary advances a group's state once, where values that are equal don't
+ * differ.
+ */
+static void
+advance_text_extreme(Transition *transition, TransitionState **groups, const Vector *vector, uint32 count)
+{
+	bool		once = get_collation_isdeterministic(transition->aggref->inputcollid);
+	const bool *nulls = vector->nulls;
+	SeenValue	seen[SEEN_VALUES] = {{0}};
+	NullableDatum *arg = &transition->call->args[1];
+
+	EACH_VALUE(if (once && value_was_seen(seen, state, vector->values[i])) continue;
+			   arg->value = vector->values[i];
+			   arg->isnull = false;
+			   transition_advance(transition, state));
+}
+
 static const VectorForm vector_forms[] = {
 	{F_INT8INC, VECTOR_NONE, advance_count},
 	{F_INT8INC_ANY, VECTOR_INTEGER, advance_count},
 	{F_INT8INC_ANY, VECTOR_NUMERIC, advance_count},
 	{F_INT8INC_ANY, VECTOR_FLOAT, advance_count},
+	{F_INT8INC_ANY, VECTOR_DATUM, advance_count},
+	{F_TEXT_SMALLER, VECTOR_DATUM, advance_text_extreme},
+	{F_TEXT_LARGER, VECTOR_DATUM, advance_text_extreme},
+	{F_BPCHAR_SMALLER, VECTOR_DATUM, advance_text_extreme},
+	{F_BPCHAR_LARGER, VECTOR_DATUM, advance_text_extreme},
 	{F_INT2_SUM, VECTOR_INTEGER, advance_small_sum},
 	{F_INT4_SUM, VECTOR_INTEGER, advance_small_sum},
 	{F_INT2_AVG_ACCUM, VECTOR_INTEGER, advance_sum, SUM_ARRAY},

@@ -10,7 +10,7 @@ from pomelo_check.sample import SEED
 
 QUERIES = 150
 COLUMNS = ("key int, a int, b bigint, s smallint, d date, n numeric(12,2), m numeric, w numeric, f float8, r float4, t text, "
-           "k text COLLATE \"C\", j timestamptz, e bool, z int[], y date, c char(6), v varchar(20), u text")
+           "k text COLLATE \"C\", j timestamptz, e bool, z int[], y date, c char(6), v varchar(20), u text, i timestamp")
 # n has one scale; m has many, NaN and infinities; w is too large for integers, in some chunk groups.
 VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int END,
     CASE WHEN g % 13 > 0 THEN (random() * 1e12)::bigint END, (g % 100 - 50)::smallint, date '2020-01-01' + g % 300,
@@ -21,18 +21,23 @@ VALUES = """SELECT g, CASE WHEN g % 17 > 0 THEN (random() * 2000 - 1000)::int EN
     't' || g % 40, CASE WHEN g % 5 > 0 THEN 'k' || g % 7 END, timestamptz '2024-01-01' + g * interval '1 s', g % 3 = 0,
     ARRAY[g % 4, NULL], CASE WHEN g % 23 = 0 THEN NULL WHEN g / 1000 % 2 = 0 AND g % 50 = 1 THEN 'infinity' WHEN g / 1000 % 2 = 0 AND g % 50 = 2 THEN '-infinity'
     ELSE date '2020-01-01' + g % 170 END, CASE WHEN g % 21 > 0 THEN 'c' || g % 9 || repeat(' ', g % 2) END, CASE WHEN g % 6 > 0 THEN 'v%' || g % 12 ELSE '' END,
-    CASE WHEN g % 37 > 0 THEN md5(g::text) || CASE WHEN g % 3 = 0 THEN 'äöü€' ELSE '' END || left(md5((g + 1)::text), g % 5) END FROM generate_series(1, {count}) g"""
+    CASE WHEN g % 37 > 0 THEN md5(g::text) || CASE WHEN g % 3 = 0 THEN 'äöü€' ELSE '' END || left(md5((g + 1)::text), g % 5) END,
+    CASE WHEN g % 41 = 0 THEN NULL WHEN g > 5000 AND g < 5500 THEN timestamp '0003-02-27 23:59:59.999999 BC' + g * interval '100 days 1 s' WHEN g % 900 = 7 AND g / 1000 % 2 = 0 THEN 'infinity'
+    ELSE timestamp '1999-11-28 13:14:15.678901' + g * interval '1 h 3 min' END FROM generate_series(1, {count}) g"""
 ARGUMENTS = {
     "int": ["a", "b", "s", "a + s", "a * 3", "b - a", "b + 1", "a * s", "(a)::bigint * b", "s * s", "CASE WHEN e THEN a ELSE 1 END",
             "a * 3000000", "b * 9999999", "extract(year FROM d)::int", "CASE WHEN k = 'k3' THEN a WHEN b > 500000000000 THEN s END",
             "CASE WHEN s = 0 THEN 0 WHEN a / s > 3 THEN a * 3000000 ELSE -1 END", "a / 7", "b / 1000", "a / NULLIF(s, 0)", "b / -3", "a / s",
-            "b / (s + 60)", "d - date '2020-03-01'", "y - d", "y - date '2019-12-31'"],
+            "b / (s + 60)", "extract(dow FROM d)::int", "date_trunc('month', i)::date - d", "i::date - d", "d - date '2020-03-01'", "y - d", "y - date '2019-12-31'"],
     "numeric": ["n", "m", "w", "n * (1 - n / 100)", "n * (1 - s)", "n * (1 - 0.05) * (2 + n)", "n + m", "w * w", "n - 1.5", "a::numeric * n",
                 "n * 123456789.123", "w + 0.00001", "CASE WHEN t LIKE 't1%' THEN n * (1 - n / 100) ELSE 0 END",
                 "CASE WHEN a > 100 THEN n WHEN e THEN m END", "CASE WHEN s = 0 THEN w WHEN a / s > 3 THEN n ELSE 1.50 END",
-                "CASE WHEN n > 5e8 THEN 1 - n END"],
-    "float": ["f", "f * 2", "f + f", "f * f - 1", "f * 1e300", "1e-300 * f", "r::float8 + f", "f / 3", "f / 1e-300", "3 / f", "r::float8 / (r + 1)", "CASE WHEN e THEN f ELSE 0 END"],
-    "ordered": ["d", "j", "t", "k", "e::int", "r", "d + s", "d - a", "y + 5", "y - 1", "d + a * 3000000", "n", "m", "f", "a"],
+                "CASE WHEN n > 5e8 THEN 1 - n END", "extract(year FROM d)", "extract(doy FROM y)", "extract(month FROM i) * 2 + s",
+                "extract(minute FROM i)", "extract(week FROM i)", "extract(isodow FROM d) * 100 + extract(quarter FROM d)",
+                "extract(epoch FROM i)", "extract(second FROM i)", "extract(year FROM i)", "extract(day FROM j)"],
+    "float": ["f", "f * 2", "f + f", "f * f - 1", "f * 1e300", "1e-300 * f", "r::float8 + f", "f / 3", "f / 1e-300", "3 / f", "r::float8 / (r + 1)", "CASE WHEN e THEN f ELSE 0 END", "date_part('hour', i)", "date_part('year', d)"],
+    "ordered": ["d", "j", "t", "k", "e::int", "r", "d + s", "d - a", "y + 5", "y - 1", "d + a * 3000000", "n", "m", "f", "a", "c", "v", "u", "v || k", "date_trunc('month', i)", "date_trunc('week', i)", "date_trunc('minute', i)", "date_trunc('year', d)",
+                "date_trunc('quarter', i)", "i::date", "d::timestamp", "CASE WHEN e THEN u END"],
 }
 CALLS = {"int": ["sum", "avg", "min", "max", "count", "stddev", "bit_or"], "numeric": ["sum", "avg", "min", "max", "count", "variance"],
          "float": ["sum", "avg", "min", "max", "count", "var_pop"], "ordered": ["min", "max", "count"]}
@@ -47,9 +52,10 @@ FILTERS = ["a > 0", "e", "k = 'k3'", "n < 1000 AND a <> 5", "m = 'NaN'", "f IS N
            "s NOT IN (" + ", ".join(map(str, range(-30, 30, 3))) + ")", "d IN ('2020-02-02', '2020-05-05')", "b IN (1, NULL)", "c = 'c3'", "c <> 'c3 '", "c IN ('c1', 'c2  ', 'x')",
            "c LIKE 'c3'", "c LIKE 'c%3 %'", "v LIKE 'v\\%1%'", "v LIKE 'v_1%'", "v = ''", "v <> 'v%3'", "v LIKE '%'", "v LIKE ''", "u LIKE '%ab%cd%'", "u LIKE 'a%f%'", "u LIKE '%ä%'",
            "u NOT LIKE '%a%b%c%d%'", "u LIKE '%€_'", "u LIKE '%€%'", "u LIKE 'äö'", "u > 'f'", "u = md5('77')", "u IN (md5('76'), md5('77'), md5('3') || 'äöü€')", "t ILIKE 'T3%'",
-           "u LIKE '%aa'", "u LIKE 'aa%'", "NOT (u LIKE '%0%' OR k = 'k2')", "k = ANY (ARRAY['k1', 'k2'])", "k = ALL (ARRAY['k1'])", "k <> ALL (ARRAY[]::text[])"]
+           "u LIKE '%aa'", "u LIKE 'aa%'", "NOT (u LIKE '%0%' OR k = 'k2')", "k = ANY (ARRAY['k1', 'k2'])", "k = ALL (ARRAY['k1'])", "k <> ALL (ARRAY[]::text[])", "extract(year FROM i) = 2000", "date_trunc('month', i) = '2000-01-01'"]
 KEYS = ["k", "t", "k, t", "s", "d", "s % 5", "e, k", "k, s", "m", "n % 10", "f", "z", "d, e, s % 2", "date_trunc('month', d)", "key % 3, t",
-        "w"]
+        "w", "extract(year FROM i)", "extract(month FROM d), k", "date_trunc('month', i)", "v", "c", "extract(minute FROM i), v", "u", "date_part('dow', i)", "i::date, e",
+        "extract(year FROM y), extract(dow FROM i)", "n * 2, s"]
 HAVING = ["count(*) > 10", "sum(a) > 0", "max(k) IS NOT NULL"]
 
 
