@@ -182,6 +182,69 @@ COMMENT ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, int
 	'add a secondary node to the group of a primary node';
 REVOKE ALL ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, integer, name) FROM public;
 
+CREATE FUNCTION pg_catalog.citus_add_clone_node(replica_hostname text, replica_port integer, primary_hostname text,
+	primary_port integer)
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_clone_node';
+COMMENT ON FUNCTION pg_catalog.citus_add_clone_node(text, integer, text, integer) IS
+	'register a streaming standby of a worker, which citus_promote_clone_and_rebalance() makes a node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_add_clone_node(text, integer, text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_add_clone_node_with_nodeid(replica_hostname text, replica_port integer,
+	primary_node_id integer)
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_clone_node_with_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_add_clone_node_with_nodeid(text, integer, integer) IS
+	'register a streaming standby of a worker, which citus_promote_clone_and_rebalance() makes a node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_add_clone_node_with_nodeid(text, integer, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_remove_clone_node(nodename text, nodeport integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_clone_node';
+COMMENT ON FUNCTION pg_catalog.citus_remove_clone_node(text, integer) IS
+	'forget a clone, which stays as it is';
+REVOKE ALL ON FUNCTION pg_catalog.citus_remove_clone_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_remove_clone_node_with_nodeid(nodeid integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_clone_node_with_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_remove_clone_node_with_nodeid(integer) IS
+	'forget a clone, which stays as it is';
+REVOKE ALL ON FUNCTION pg_catalog.citus_remove_clone_node_with_nodeid(integer) FROM public;
+
+CREATE FUNCTION citus_internal.become_promoted_clone(clone integer) RETURNS void
+	LANGUAGE plpgsql STRICT
+	SET search_path = pg_catalog
+	SET citus.enable_ddl_propagation = off
+AS $$
+DECLARE
+	subscription name;
+BEGIN
+	IF pg_is_in_recovery() OR NOT citus_internal.is_copy()
+		OR NOT EXISTS (SELECT FROM pg_dist_node c JOIN pg_dist_node n ON n.nodeid = c.nodeprimarynodeid
+			JOIN pg_dist_local_group g ON g.groupid = n.groupid WHERE c.nodeid = clone AND c.nodeisclone) THEN
+		RAISE object_not_in_prerequisite_state USING MESSAGE = 'this server is not a promoted standby that is registered as a clone';
+	END IF;
+	LOCK TABLE pg_dist_node IN EXCLUSIVE MODE;
+	UPDATE pg_dist_node SET noderole = 'primary', isactive = true, hasmetadata = true, metadatasynced = true,
+		shouldhaveshards = true, nodeisclone = false, nodeprimarynodeid = 0 WHERE nodeid = clone;
+	UPDATE pg_dist_local_group SET groupid = (SELECT n.groupid FROM pg_dist_node n WHERE n.nodeid = clone);
+	UPDATE pg_dist_node_metadata SET metadata = metadata || jsonb_build_object('server_id', gen_random_uuid()::text);
+	-- what the primary has still to do
+	DELETE FROM pg_dist_cleanup;
+	DELETE FROM pg_dist_transaction;
+	UPDATE pg_dist_background_task SET status = 'cancelled', pid = NULL
+		WHERE status NOT IN ('done', 'error', 'unscheduled', 'cancelled');
+	UPDATE pg_dist_background_job SET state = 'cancelled', finished_at = now()
+		WHERE state NOT IN ('finished', 'failed', 'cancelled');
+	FOR subscription IN SELECT subname FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+		WHERE d.datname = current_database() LOOP
+		EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', subscription);
+		EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', subscription);
+		EXECUTE format('DROP SUBSCRIPTION %I', subscription);
+	END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.become_promoted_clone(integer) IS
+	'makes this server, a standby that was promoted, a node beside its former primary';
+REVOKE ALL ON FUNCTION citus_internal.become_promoted_clone(integer) FROM public;
+
 CREATE FUNCTION pg_catalog.citus_activate_node(nodename text, nodeport integer)
 	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_activate_node';
 COMMENT ON FUNCTION pg_catalog.citus_activate_node(text, integer) IS

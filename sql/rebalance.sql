@@ -141,6 +141,33 @@ CREATE FUNCTION pg_catalog.get_rebalance_table_shards_plan(relation regclass DEF
 COMMENT ON FUNCTION pg_catalog.get_rebalance_table_shards_plan(regclass, float4, integer, bigint[], boolean, name, float4) IS
 	'the moves of shards, with those colocated with them, that a rebalance would make, in their order';
 
+CREATE FUNCTION citus_internal.clone_begin(nodeid integer, strategy text)
+	RETURNS void LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_clone_begin';
+COMMENT ON FUNCTION citus_internal.clone_begin(integer, text) IS
+	'chooses the shard groups of this node that a clone of it will take over, and locks them against other operations';
+REVOKE ALL ON FUNCTION citus_internal.clone_begin(integer, text) FROM public;
+
+CREATE FUNCTION citus_internal.clone_switch()
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_clone_switch';
+COMMENT ON FUNCTION citus_internal.clone_switch() IS
+	'promotes this session''s clone and gives it its shards; false if it must be tried again';
+REVOKE ALL ON FUNCTION citus_internal.clone_switch() FROM public;
+
+CREATE FUNCTION pg_catalog.citus_promote_clone_and_rebalance(clone_nodeid integer, rebalance_strategy name DEFAULT NULL,
+	catchup_timeout_seconds integer DEFAULT 300)
+	RETURNS void LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_promote_clone_and_rebalance';
+COMMENT ON FUNCTION pg_catalog.citus_promote_clone_and_rebalance(integer, name, integer) IS
+	'promote a clone to a node, and divide the shards of its primary between the two without copying rows';
+REVOKE ALL ON FUNCTION pg_catalog.citus_promote_clone_and_rebalance(integer, name, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.get_snapshot_based_node_split_plan(primary_node_name text, primary_node_port integer,
+	replica_node_name text, replica_node_port integer, rebalance_strategy name DEFAULT NULL)
+	RETURNS TABLE (table_name regclass, shardid bigint, shard_size bigint, placement_node text)
+	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'get_snapshot_based_node_split_plan';
+COMMENT ON FUNCTION pg_catalog.get_snapshot_based_node_split_plan(text, integer, text, integer, name) IS
+	'how citus_promote_clone_and_rebalance() would divide the shards of a node between it and a clone';
+REVOKE ALL ON FUNCTION pg_catalog.get_snapshot_based_node_split_plan(text, integer, text, integer, name) FROM public;
+
 CREATE TABLE citus.pg_dist_rebalance_history (
 	job_id bigint NOT NULL,
 	task_id bigint NOT NULL PRIMARY KEY,

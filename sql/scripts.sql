@@ -121,26 +121,7 @@ BEGIN
 				'Call the aggregate itself: the planner splits those that have a combine function.'),
 			('coord_combine_agg(aggregate oid, state text, value anyelement)', 'anyelement',
 				'an aggregate cannot be computed by its name in parts',
-				'Call the aggregate itself: the planner splits those that have a combine function.'),
-			('citus_add_clone_node(replica_hostname text, replica_port integer, primary_hostname text, primary_port integer)',
-				'integer', 'a standby cannot become a node beside its primary',
-				'Add an empty server by citus_add_node(), and move shards to it by citus_rebalance_start().'),
-			('citus_add_clone_node_with_nodeid(replica_hostname text, replica_port integer, primary_node_id integer)',
-				'integer', 'a standby cannot become a node beside its primary',
-				'Add an empty server by citus_add_node(), and move shards to it by citus_rebalance_start().'),
-			('citus_remove_clone_node(nodename text, nodeport integer)', 'void', 'no node is a clone of another one',
-				'citus_remove_node() removes a node.'),
-			('citus_remove_clone_node_with_nodeid(nodeid integer)', 'void', 'no node is a clone of another one',
-				'citus_remove_node() removes a node.'),
-			('citus_promote_clone_and_rebalance(clone_nodeid integer, rebalance_strategy name DEFAULT NULL,
-				catchup_timeout_seconds integer DEFAULT 300)', 'void',
-				'a standby cannot become a node beside its primary',
-				'citus_update_node() gives a node the address of a standby that was promoted in its place.'),
-			('get_snapshot_based_node_split_plan(primary_node_name text, primary_node_port integer, replica_node_name text,
-				replica_node_port integer, rebalance_strategy name DEFAULT NULL)',
-				'TABLE (table_name regclass, shardid bigint, shard_size bigint, placement_node text)',
-				'a standby cannot become a node beside its primary',
-				'get_rebalance_table_shards_plan() shows what would be moved to an empty node that was added.')
+				'Call the aggregate itself: the planner splits those that have a combine function.')
 			) AS r (signature, result, message, hint)
 	LOOP
 		EXECUTE pg_catalog.format('CREATE FUNCTION pg_catalog.%s RETURNS %s LANGUAGE plpgsql AS %L', refusal.signature,

@@ -150,6 +150,8 @@ read_node(HeapTuple tuple, TupleDesc desc, Oid primary, Oid secondary)
 	node->has_metadata = DatumGetBool(values[Anum_node_hasmetadata - 1]);
 	node->metadata_synced = DatumGetBool(values[Anum_node_metadatasynced - 1]);
 	node->should_have_shards = DatumGetBool(values[Anum_node_shouldhaveshards - 1]);
+	node->is_clone = DatumGetBool(values[Anum_node_nodeisclone - 1]);
+	node->clone_of = DatumGetInt32(values[Anum_node_nodeprimarynodeid - 1]);
 	node->is_primary = DatumGetObjectId(values[Anum_node_noderole - 1]) == primary;
 	node->is_secondary = DatumGetObjectId(values[Anum_node_noderole - 1]) == secondary;
 	node->cluster = pstrdup(NameStr(*DatumGetName(values[Anum_node_nodecluster - 1])));

@@ -26,6 +26,8 @@ typedef struct ClusterNode
 	char	   *cluster;		/* of secondaries; the primaries' is
 								 * "default" */
 	bool		should_have_shards;
+	bool		is_clone;		/* a standby that will become a node */
+	int32		clone_of;		/* the id of its primary; 0: no clone */
 } ClusterNode;
 
 extern void node_init(void);

@@ -23,6 +23,9 @@
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "storage/lmgr.h"
+#include "table/next_id.h"
+
+#define MAX_HOST_LENGTH 255
 
 void
 require_coordinator(void)
@@ -109,6 +112,41 @@ members_require(const char *host, int32 port)
 	return node;
 }
 
+void
+members_check_address(const char *host, int32 port)
+{
+	if (host[0] == '\0' || strlen(host) > MAX_HOST_LENGTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid node name \"%s\"", host),
+				 errhint("A node's name has from 1 to %d bytes.", MAX_HOST_LENGTH)));
+	if (port < 1 || port > 65535)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid port %d", port),
+				 errhint("A port is a number from 1 to 65535.")));
+}
+
+void
+members_check_address_is_free(const char *host, int32 port)
+{
+	if (node_at_address(host, port) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("node %s:%d already exists", host, port)));
+}
+
+int32
+members_next_groupid(void)
+{
+	int32		groupid;
+
+	do
+		groupid = (int32) next_id(PG_DIST_GROUPID_SEQ);
+	while (node_primary_of(groupid) != NULL);
+	return groupid;
+}
+
 static const char *
 bool_literal(bool value)
 {
@@ -119,12 +157,13 @@ void
 members_insert(const NewNode *node)
 {
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_node (nodeid, groupid, nodename, nodeport, "
-						  "hasmetadata, isactive, noderole, nodecluster, metadatasynced, shouldhaveshards) "
-						  "VALUES (%d, %d, %s, %d, %s, %s, %s, %s, %s, %s)",
+						  "hasmetadata, isactive, noderole, nodecluster, metadatasynced, shouldhaveshards, nodeisclone, nodeprimarynodeid) "
+						  "VALUES (%d, %d, %s, %d, %s, %s, %s, %s, %s, %s, %s, %d)",
 						  node->nodeid, node->groupid, quote_literal_cstr(node->host), node->port,
 						  bool_literal(node->active), bool_literal(node->active),
 						  quote_literal_cstr(node->role), quote_literal_cstr(node->cluster),
-						  bool_literal(node->active), bool_literal(node->should_have_shards)),
+						  bool_literal(node->active), bool_literal(node->should_have_shards),
+						  bool_literal(node->clone_of != 0), node->clone_of),
 				 list_make1_int(node->groupid));
 }
 

@@ -22,6 +22,8 @@ typedef struct NewNode
 	const char *cluster;
 	bool		active;
 	bool		should_have_shards;
+	int32		clone_of;		/* the id of a node whose clone it is; 0:
+								 * none */
 } NewNode;
 
 /* Errors unless this node is the coordinator. */
@@ -58,6 +60,13 @@ extern void members_exec_here(const char *sql);
 
 /* The node with this address; errors if there is none. */
 extern ClusterNode *members_require(const char *host, int32 port);
+
+/* Errors unless that can be the address of a node; if it is one's. */
+extern void members_check_address(const char *host, int32 port);
+extern void members_check_address_is_free(const char *host, int32 port);
+
+/* A group id that no node has. */
+extern int32 members_next_groupid(void);
 
 /* Adds a row on all active nodes; ids must be set. */
 extern void members_insert(const NewNode *node);

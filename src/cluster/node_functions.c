@@ -28,6 +28,7 @@
 #include "catalog/relations.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
+#include "cluster/clone_node.h"
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
@@ -35,7 +36,6 @@
 #include "cluster/placements.h"
 #include "table/next_id.h"
 
-#define MAX_HOST_LENGTH 255
 #define DEFAULT_CLUSTER "default"
 #define ROLE_PRIMARY "primary"
 
@@ -67,36 +67,12 @@ enum_label(Oid value)
 }
 
 static void
-check_address(const char *host, int32 port)
-{
-	if (host[0] == '\0' || strlen(host) > MAX_HOST_LENGTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid node name \"%s\"", host),
-				 errhint("A node's name has from 1 to %d bytes.", MAX_HOST_LENGTH)));
-	if (port < 1 || port > 65535)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid port %d", port),
-				 errhint("A port is a number from 1 to 65535.")));
-}
-
-static void
 check_role(const char *role, const char *cluster)
 {
 	if (strcmp(role, ROLE_PRIMARY) == 0 && strcmp(cluster, DEFAULT_CLUSTER) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a primary node must be in cluster \"%s\"", DEFAULT_CLUSTER)));
-}
-
-static void
-check_address_is_free(const char *host, int32 port)
-{
-	if (node_at_address(host, port) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("node %s:%d already exists", host, port)));
 }
 
 /*
@@ -120,7 +96,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 
 	if (coordinator == NULL)
 	{
-		check_address_is_free(host, port);
+		members_check_address_is_free(host, port);
 		node.nodeid = (int32) next_id(PG_DIST_NODEID_SEQ);
 		members_insert(&node);
 		return node.nodeid;
@@ -128,7 +104,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 
 	if (strcmp(coordinator->host, host) != 0 || coordinator->port != port)
 	{
-		check_address_is_free(host, port);
+		members_check_address_is_free(host, port);
 		node_exclude_address_everywhere(COORDINATOR_GROUP, NIL, NO_COOLDOWN);
 		members_set(coordinator->nodeid,
 					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), NIL);
@@ -181,18 +157,6 @@ check_group(int32 groupid, const char *role)
 				 errmsg("a %s node needs the group of a primary node", role)));
 }
 
-/* A group id that no node has. */
-static int32
-next_groupid(void)
-{
-	int32		groupid;
-
-	do
-		groupid = (int32) next_id(PG_DIST_GROUPID_SEQ);
-	while (node_primary_of(groupid) != NULL);
-	return groupid;
-}
-
 /* Brings an inactive primary into the cluster. */
 static void
 activate_node(ClusterNode *node)
@@ -214,7 +178,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	.active = active || !primary, .should_have_shards = true};
 	ClusterNode *present;
 
-	check_address(host, port);
+	members_check_address(host, port);
 	check_role(role, cluster);
 	node_exclude_changes_everywhere(NIL);
 
@@ -234,7 +198,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 
 	node.nodeid = (int32) next_id(PG_DIST_NODEID_SEQ);
 	if (node.groupid < 0)
-		node.groupid = next_groupid();
+		node.groupid = members_next_groupid();
 	members_insert(&node);
 	if (active && primary)
 		node_sync(node_of_group(node.groupid));
@@ -249,7 +213,7 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 	char	   *role = enum_label(PG_GETARG_OID(2));
 	char	   *cluster = NameStr(*PG_GETARG_NAME(3));
 
-	check_address(host, port);
+	members_check_address(host, port);
 	check_role(role, cluster);
 	node_exclude_changes_everywhere(NIL);
 	set_coordinator_address(host, port, role, cluster);
@@ -287,6 +251,11 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	node_exclude_changes_everywhere(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
+	if (node->is_clone)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("node %s:%d is a clone", node->host, node->port),
+				 errhint("citus_promote_clone_and_rebalance() makes it an active node.")));
 	if (!node->is_active && node->is_primary)
 		activate_node(node);
 	else if (!node->is_active)
@@ -407,6 +376,7 @@ citus_remove_node(PG_FUNCTION_ARGS)
 
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	check_other(node, "remove");
+	clone_check_none(node);
 	worker = node->is_primary && node->groupid != COORDINATOR_GROUP;
 	if (node->is_primary && !worker)
 		check_coordinator_removable(node);
@@ -457,11 +427,11 @@ citus_update_node(PG_FUNCTION_ARGS)
 	List	   *left_out;
 	char	   *error;
 
-	check_address(host, port);
+	members_check_address(host, port);
 	node = node_require_id(nodeid);
 	present = node_at_address(host, port);
 	if (present != NULL && present->nodeid != nodeid)
-		check_address_is_free(host, port);
+		members_check_address_is_free(host, port);
 	if (present != NULL)
 		PG_RETURN_VOID();
 

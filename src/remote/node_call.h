@@ -22,7 +22,9 @@
 	F(adopt_sequence, REGCLASSOID, INT8OID, BOOLOID) \
 	F(advance_clock, INT8OID) \
 	F(become_copy, JSONBOID, TEXTOID, TEXTOID, TEXTOID) \
+	F(become_promoted_clone, INT4OID) \
 	F(cancel_deadlock_victim, INT4OID, INT8OID, TEXTOID) \
+	F(clone_begin, INT4OID, TEXTOID) \
 	F(complete_shard_copies, INT4OID, INT4OID, INT4OID, INT8OID) \
 	F(connection_problems, TEXTOID, INT4OID, BOOLOID) \
 	F(create_if_missing, TEXTOID, TEXTOID, TEXTOID, TEXTARRAYOID) \
