@@ -3,12 +3,11 @@
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
 
-from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, rows, value,
+from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, rows, stopped, value,
                              wait_until, wait_until_quiet, wait_until_slow)
 
 
@@ -233,23 +232,6 @@ def stoppable():
             make_tables(connection)
             made.id = ids_on(connection, made.workers[0].port, 1)[0]
         yield made
-
-
-@contextmanager
-def stopped(node):
-    """All processes of a server stand still: its connections stay, new ones are accepted, and nothing is answered."""
-    pids = [node.pid()]
-    try:
-        kill_process(pids[0], signal.SIGSTOP)
-        for pid in node.processes():
-            with suppress(ProcessLookupError):
-                kill_process(pid, signal.SIGSTOP)
-                pids.append(pid)
-        yield
-    finally:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                kill_process(pid, signal.SIGCONT)
 
 
 def run_to_end(connection, statement):

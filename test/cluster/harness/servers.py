@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
@@ -109,6 +109,23 @@ def pid_of(connection):
 def kill_process(pid, how=signal.SIGKILL):
     """Kills a process at once; SIGKILL makes its server restart as after a crash."""
     os.kill(pid, how)
+
+
+@contextmanager
+def stopped(node):
+    """All processes of a server stand still: its connections stay, new ones are accepted, and nothing is answered."""
+    pids = [node.pid()]
+    try:
+        kill_process(pids[0], signal.SIGSTOP)
+        for pid in node.processes():
+            with suppress(ProcessLookupError):
+                kill_process(pid, signal.SIGSTOP)
+                pids.append(pid)
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                kill_process(pid, signal.SIGCONT)
 
 
 def kill_one_of(pids, chosen):
