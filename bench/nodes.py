@@ -1,7 +1,7 @@
 """What a cluster costs as it grows: the same statements with two workers and with many, CPU time of all servers."""
 
 import argparse
-import os
+import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +11,14 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import hundred
 from pomelo_cluster import Cluster
+from usage import backends, cpu, pss
 
 FIRST_PORT = 9800
 SETTINGS = {"shared_buffers": "16MB", "max_prepared_transactions": "120", "max_worker_processes": "16", "citus.shard_count": "64"}
 ROWS = 100_000
-TICK = os.sysconf("SC_CLK_TCK")
+SETTLE = 90
 JOIN = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
 
 # name -> statement of a new session, psql's start not included
@@ -38,32 +40,6 @@ CROWDS = {
 JOINS = 3
 
 
-def process_times():
-    """pid -> (parent, seconds of CPU time of it and of its children that have ended)."""
-    times = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except (OSError, ValueError):
-            continue
-        times[int(entry)] = (int(fields[1]), sum(int(field) for field in fields[11:15]) / TICK)
-    return times
-
-
-def cpu(made):
-    """Seconds of CPU time that all servers of a cluster have used."""
-    times = process_times()
-    masters = {node.pid() for node in made.nodes}
-    return sum(seconds for pid, (parent, seconds) in times.items() if pid in masters or parent in masters)
-
-
-def backends(made):
-    """How many sessions the fullest node has."""
-    times = process_times()
-    return max(sum(parent == node.pid() for parent, _ in times.values()) for node in made.nodes)
-
-
 def connect(node):
     return psycopg.connect(node.dsn, autocommit=True)
 
@@ -78,38 +54,28 @@ def load(made):
 
 
 def in_new_sessions(made, statement, times):
-    """CPU and wall milliseconds of a session that runs the statement once."""
-    before, start = cpu(made), time.monotonic()
+    """CPU and wall milliseconds of a session that runs the statement once, medians."""
+    samples = []
     for number in range(times):
+        before, start = cpu(made), time.monotonic()
         with connect(made.coordinator) as connection:
             connection.execute(statement.format(number))
-    wall = time.monotonic() - start
-    time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
-    return (cpu(made) - before) / times * 1000, wall / times * 1000
+        wall = time.monotonic() - start
+        time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
+        samples.append((cpu(made) - before, wall * 1000))
+    return tuple(statistics.median(sample) for sample in zip(*samples))
 
 
 def idle(made, seconds):
-    """Percent of a core that the idle servers use together."""
+    """Percent of a core that the idle servers use together, when sessions at rest have ended and autovacuum has seen the tables."""
+    time.sleep(SETTLE)
     before = cpu(made)
     time.sleep(seconds)
-    return (cpu(made) - before) / seconds * 100
-
-
-def pss(made):
-    """Megabytes of memory of an idle node's processes, shared ones divided among those that share them; of the largest one."""
-    def of_process(pid):
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-                return sum(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
-        except OSError:
-            return 0
-
-    times = process_times()
-    return max(sum(of_process(pid) for pid, (parent, _) in times.items() if node.pid() in (pid, parent)) for node in made.nodes)
+    return (cpu(made) - before) / seconds / 10
 
 
 def crowd(made, statement, clients, nodes):
-    """How many of some clients of each of the nodes fail; and the most processes that a node had."""
+    """How many of some clients of each of the nodes fail; and the most sessions that a node had."""
     def run(node, number):
         try:
             with connect(node) as connection:
@@ -141,10 +107,10 @@ def measure(workers, args):
             figures["idle: % of a core"] = idle(made, args.idle)
             figures["idle: MB of a node (PSS)"] = pss(made)
         for name, statement in CROWDS.items() if "crowds" in args.parts else ():
-            figures[f"{name}, {args.clients} a node: failed"], figures[f"{name}: processes of a node"] = \
+            figures[f"{name}, {args.clients} a node: failed"], figures[f"{name}: sessions of a node"] = \
                 crowd(made, statement, args.clients, made.nodes)
         if "joins" in args.parts:
-            figures[f"{JOINS} joins at once: failed"], figures["joins: processes of a node"] = crowd(made, JOIN, JOINS, [made.coordinator])
+            figures[f"{JOINS} joins at once: failed"], figures["joins: sessions of a node"] = crowd(made, JOIN, JOINS, [made.coordinator])
     return figures
 
 
@@ -154,12 +120,15 @@ def main():
     parser.add_argument("--times", type=int, default=5, help="sessions per statement")
     parser.add_argument("--idle", type=int, default=120, help="seconds without statements")
     parser.add_argument("--clients", type=int, default=3, help="sessions of each node in a crowd")
-    parser.add_argument("--parts", default="costs,idle,crowds,joins", help="what to measure (%(default)s)")
+    parser.add_argument("--parts", default="costs,idle,crowds,joins", help="what to measure (%(default)s); or hundred: --workers servers, one after the other killed, added, drained")
     parser.add_argument("--connections", type=int, default=60, help="max_connections of a node")
     parser.add_argument("--few", type=int, default=2, help="workers to compare with; 0: none")
     parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the first server")
     parser.add_argument("--kept", default="60s", help="citus.kept_connection_lifetime; 0: none is kept")
     args = parser.parse_args()
+    if args.parts == "hundred":
+        hundred.run(args)
+        return
     few = measure(args.few, args) if args.few > 0 else {}
     many = measure(args.workers, args)
     print(f"{'':42}{args.few:>10}{args.workers:>10}     ratio")

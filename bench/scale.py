@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 import nodes
+import usage
 
 ROWS_PER_TARGET, MIN_TARGETS, MOVED_ROWS = 50_000, 2, 200_000   # src/executor/repartition_run.c
 STATEMENTS, EVENTS = 10_000, 100_000        # simulated ones, at most; but two of each client
@@ -165,24 +166,6 @@ def table(args):
             print(f"{kind:20}{n:6}{clients:9}{rate:12.0f}{latency:9.2f}{own * 100:12.0f}%{theirs * 100:8.0f}%")
 
 
-def all_cpu(made):
-    """CPU milliseconds of all processes of a cluster's servers."""
-    masters = {node.pid() for node in made.nodes}
-    total = 0.0
-    for pid, (parent, _) in nodes.process_times().items():
-        if pid not in masters and parent not in masters:
-            continue
-        try:
-            with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
-                total += int(file.read().split()[0]) / 1e6
-            if pid in masters:      # the children that have ended
-                with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                    total += sum(map(int, file.read().rpartition(")")[2].split()[13:15])) / nodes.TICK * 1000
-        except OSError:
-            pass
-    return total
-
-
 def messages(made):
     """TCP segments with data that the open connections to workers have carried."""
     ports = {str(node.port) for node in made.workers}
@@ -223,11 +206,11 @@ def repeat(made, run, times):
     samples = []
     for _ in range(3):
         time.sleep(0.5)
-        before, sent = all_cpu(made), messages(made)
+        before, sent = usage.cpu(made), messages(made)
         for _ in range(times):
             run()
         time.sleep(0.3)
-        samples.append(((all_cpu(made) - before) / times, (messages(made) - sent) / times))
+        samples.append(((usage.cpu(made) - before) / times, (messages(made) - sent) / times))
     return sorted(samples)[1]
 
 

@@ -22,6 +22,7 @@ DEFAULT_PORT = 9700
 DEFAULT_WORKERS = 2
 GATEWAY_PORT = "citus.gateway_port"
 STANDBY = "standby"         # names of standbys begin so
+AT_ONCE = 16                # servers that are made, started or stopped at the same time
 CHECKOUT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
@@ -298,8 +299,8 @@ def _locked(name):
 
 
 def _parallel(action, nodes):
-    """Runs the action for all nodes at once; raises the first node's error."""
-    with ThreadPoolExecutor(max_workers=max(len(nodes), 1)) as pool:
+    """Runs the action for all nodes, AT_ONCE of them at the same time; raises the first node's error."""
+    with ThreadPoolExecutor(max_workers=min(max(len(nodes), 1), AT_ONCE)) as pool:
         futures = [pool.submit(action, node) for node in nodes]
     for future in futures:
         future.result()
