@@ -75,6 +75,11 @@ CREATE FUNCTION citus_internal.global_key()
 COMMENT ON FUNCTION citus_internal.global_key() IS
 	'enforces a foreign key between rows of different nodes: its triggers call it';
 
+CREATE FUNCTION pg_catalog.citus_global_index()
+	RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN true;
+COMMENT ON FUNCTION pg_catalog.citus_global_index() IS
+	'true; as the condition of an index, has it be a global one, for look-ups: CREATE INDEX .. WHERE citus_global_index()';
+
 CREATE FUNCTION pg_catalog.citus_check_global_index(index regclass, repair boolean DEFAULT false)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_global_index';
 COMMENT ON FUNCTION pg_catalog.citus_check_global_index(regclass, boolean) IS

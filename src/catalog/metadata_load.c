@@ -417,6 +417,11 @@ static void
 load_global_index(DistTable *table, Oid index)
 {
 	table->global_columns = bms_union(table->global_columns, index_columns(index));
+	if (index_is_marked_global(index))	/* its entries have the primary key */
+		foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
+			if (((Form_pg_index) GETSTRUCT(row->tuple))->indisprimary)
+				table->global_columns = bms_union(table->global_columns,
+												  index_columns(((Form_pg_index) GETSTRUCT(row->tuple))->indexrelid));
 	table->global_columns = bms_add_member(table->global_columns, table->dist_attno);
 	table->triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
 	table->row_triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
@@ -461,7 +466,7 @@ load_partitioned_indexes(DistTable *table)
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
 	{
 		Form_pg_index form = (Form_pg_index) GETSTRUCT(row->tuple);
-		bool		global = form->indisunique && !form->indisexclusion;
+		bool		global = !form->indisexclusion && (form->indisunique || index_is_marked_global(form->indexrelid));
 
 		for (int i = 0; i < form->indnkeyatts; i++)
 			global = global && form->indkey.values[i] != table->dist_attno;

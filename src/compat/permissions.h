@@ -320,6 +320,16 @@ compat_add_permissions(PlannedStmt *statement, const PlannedStmt *other)
 #endif
 }
 
+/* The same for the rights that a query needs. */
+static inline void
+compat_add_query_permissions(PlannedStmt *statement, const Query *query)
+{
+	PlannedStmt other = {.type = T_PlannedStmt,.rtable = query->rtable};
+
+	compat_set_permissions(&other, compat_permissions(query));
+	compat_add_permissions(statement, &other);
+}
+
 /*
  * A function for ExecutorCheckPerms_hook: COMPAT_CHECK_PERMS(name) is its
  * head, compat_check_perms_next() calls another one with its arguments.  When

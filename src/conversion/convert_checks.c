@@ -420,8 +420,8 @@ check_unique_indexes(Relation rel, AttrNumber dist_attno)
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		if ((index->rd_index->indisunique || index->rd_index->indisexclusion) &&
-			!index_has_column(index, dist_attno))
+		if (index_is_global(index, dist_attno) ||
+			(index->rd_index->indisexclusion && !index_has_column(index, dist_attno)))
 		{
 			global_index_check(rel, index, dist_attno);
 			if (metadata_lookup(RelationGetRelid(rel)) != NULL)

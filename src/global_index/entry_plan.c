@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "global_index/entry_plan.h"
+#include "global_index/keys.h"
 #include "lib/run_as.h"
 #include "table/definition.h"
 
@@ -93,9 +94,7 @@ statement_text(const EntryStatement *statement)
 	switch (statement->kind)
 	{
 		case ENTRY_FIND:
-			return psprintf("SELECT %s FROM %s WHERE %s",
-							quote_identifier(get_attname(statement->entries, nkeys + 1, false)), name,
-							equal_text(statement, nkeys, ""));
+			return psprintf("SELECT " ENTRY_DISTRIBUTION_VALUE " FROM %s WHERE %s", name, equal_text(statement, nkeys, ""));
 		case ENTRY_INSERT:
 		case ENTRY_AWAIT:
 			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(statement->ncolumns, false),

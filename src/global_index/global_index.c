@@ -143,6 +143,15 @@ index_has_column(Relation index, AttrNumber dist_attno)
 	return false;
 }
 
+bool
+index_is_global(Relation index, AttrNumber dist_attno)
+{
+	Form_pg_index form = index->rd_index;
+
+	return dist_attno != 0 && (form->indisunique || index_is_marked_global(RelationGetRelid(index))) &&
+		!index_has_column(index, dist_attno);
+}
+
 /* Why a unique index can't be global, or NULL. */
 static const char *
 definition_refusal(Relation index)
@@ -166,10 +175,20 @@ void
 global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 {
 	const char *detail = definition_refusal(index);
+	AttrNumber	identity[INDEX_MAX_KEYS];
 
-	if (!global_indexes_allowed() && !node_session() &&
+	if (detail == NULL && !index->rd_index->indisunique && entry_identity(rel, identity) == 0)
+		detail = "The table has no primary key, by which its entries would tell rows apart.";
+	if (detail == NULL && !entries_have_identity(rel, index))
+		detail = "Its entries have the columns of another primary key. Drop the index first.";
+	if (index->rd_index->indisunique && !global_indexes_allowed() && !node_session() &&
 		!OidIsValid(global_index_entries(RelationGetRelid(index))))
 		detail = "";
+	if (detail != NULL && !index->rd_index->indisunique && !index->rd_index->indisexclusion)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" cannot be a global one", RelationGetRelationName(index)),
+				 errdetail_internal("%s", detail)));
 	if (detail != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -189,7 +208,7 @@ global_index_check_online(Relation rel, AttrNumber dist_attno)
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
 
-		if (dist_attno != 0 && index->rd_index->indisunique && !index_has_column(index, dist_attno))
+		if (index_is_global(index, dist_attno))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot distribute table \"%s\" concurrently", RelationGetRelationName(rel)),
@@ -223,46 +242,72 @@ global_index_makes_entries(void)
 	return makes_entries;
 }
 
+/* Adds the definition of a column of entries to a list of them. */
+static void
+add_entry_column(StringInfo columns, const char *name, Form_pg_attribute att, bool required)
+{
+	int32		typmod = att->atttypmod;
+	Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
+
+	/* of a domain, the base type: the rows have been checked */
+	appendStringInfo(columns, "%s%s %s%s%s%s", columns->len == 0 ? "" : ", ", name,
+					 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
+					 OidIsValid(att->attcollation) ? " COLLATE " : "",
+					 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "",
+					 required ? " NOT NULL" : "");
+}
+
+/* The columns of the table of an index's entries, and those of their key. */
+static void
+entry_columns_text(Relation rel, Relation index, StringInfo columns, StringInfo keys)
+{
+	TupleDesc	rel_desc = RelationGetDescr(rel);
+	TupleDesc	index_desc = RelationGetDescr(index);
+	EntryShape	shape;
+
+	entry_shape(rel, index, &shape);
+	for (int i = 0; i < shape.nkeys; i++)
+	{
+		Form_pg_attribute att = i < shape.nindex ? TupleDescAttr(index_desc, i) :
+			TupleDescAttr(rel_desc, shape.identity[i - shape.nindex] - 1);
+		const char *name = i < shape.nindex ? quote_identifier(NameStr(att->attname)) :
+			quote_identifier(entry_identity_name(shape.identity[i - shape.nindex]));
+
+		add_entry_column(columns, name, att, i < shape.nrequired);
+		appendStringInfo(keys, "%s%s", i == 0 ? "" : ", ", name);
+	}
+	add_entry_column(columns, ENTRY_DISTRIBUTION_VALUE, TupleDescAttr(rel_desc, shape.dist_attno - 1), false);
+	for (int i = 0; i < shape.nincluded; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(index_desc, shape.included[i]);
+
+		add_entry_column(columns, quote_identifier(NameStr(att->attname)), att, false);
+	}
+}
+
 /* Makes the empty table of an index's entries on all nodes; its name. */
 static char *
 create_entries(Relation rel, Relation index)
 {
-	Oid			relid = RelationGetRelid(rel);
-	const DistTable *table = metadata_require(relid);
-	int			nkeys = index->rd_index->indnkeyatts;
+	Form_pg_index form = index->rd_index;
 	char	   *name = psprintf("%s." GLOBAL_INDEX_TRIGGER INT64_FORMAT, SHARD_SCHEMA, next_id(PG_DIST_SHARDID_SEQ));
 	StringInfoData columns;
 	StringInfoData keys;
-	int			nshards = table->nshards;
 	char	   *create;
 	char	   *distribute;
 
 	initStringInfo(&columns);
 	initStringInfo(&keys);
-	for (int i = 0; i <= nkeys; i++)
-	{
-		Form_pg_attribute att = i < nkeys ? TupleDescAttr(RelationGetDescr(index), i) :
-			TupleDescAttr(RelationGetDescr(rel), table->dist_attno - 1);
-		int32		typmod = att->atttypmod;
-		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
-
-		/* of a domain, the base type: the rows have been checked */
-		appendStringInfo(&columns, "%s%s %s%s%s%s", i == 0 ? "" : ", ",
-						 i < nkeys ? quote_identifier(NameStr(att->attname)) : ENTRY_DISTRIBUTION_VALUE,
-						 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
-						 OidIsValid(att->attcollation) ? " COLLATE " : "",
-						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "",
-						 i < nkeys && !index->rd_index->indnullsnotdistinct ? " NOT NULL" : "");
-		if (i < nkeys)
-			appendStringInfo(&keys, "%s%s", i == 0 ? "" : ", ", quote_identifier(NameStr(att->attname)));
-	}
+	entry_columns_text(rel, index, &columns, &keys);
 	create = psprintf("CREATE TABLE %s (%s, CONSTRAINT %s" GLOBAL_INDEX_KEY " UNIQUE%s (%s)%s)", name, columns.data,
-					  strchr(name, '.') + 1, index->rd_index->indnullsnotdistinct ? " NULLS NOT DISTINCT" : "", keys.data,
-					  index->rd_index->indimmediate ? "" : initially_deferred(index) ? " DEFERRABLE INITIALLY DEFERRED" : " DEFERRABLE");
+					  strchr(name, '.') + 1, form->indnullsnotdistinct || !form->indisunique ? " NULLS NOT DISTINCT" : "",
+					  keys.data, form->indimmediate ? "" : initially_deferred(index) ? " DEFERRABLE INITIALLY DEFERRED" :
+					  " DEFERRABLE");
 	run_commands(list_make1(create));
 	distribute = psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
 						  quote_literal_cstr(name),
-						  quote_literal_cstr(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname)), nshards);
+						  quote_literal_cstr(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname)),
+						  metadata_require(RelationGetRelid(rel))->nshards);
 	makes_entries = true;
 	PG_TRY();
 	{
@@ -354,8 +399,7 @@ create_indexes_of(Oid relid)
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
 
-		if (index->rd_index->indisunique && !index_has_column(index, dist_attno) &&
-			!OidIsValid(global_index_entries(indexid)))
+		if (index_is_global(index, dist_attno) && !OidIsValid(global_index_entries(indexid)))
 			create_global_index(rel, index);
 		index_close(index, AccessShareLock);
 	}

@@ -18,6 +18,43 @@
 #define ENTRY_DISTRIBUTION_VALUE "\"row's distribution value\""
 
 /*
+ * The columns of entries: those of the index's key; if that isn't unique,
+ * those of the table's primary key, the row's identity, as "row's column <n>";
+ * the distribution value; those that the index includes.
+ */
+typedef struct EntryShape
+{
+	int			nindex;			/* columns of the index's key */
+	int			nidentity;
+	int			nkeys;			/* both: no two entries are equal in these */
+	int			nrequired;		/* of these, from the first one on, that aren't
+								 * null; rows with others have no entry */
+	int			nincluded;
+	int			ncolumns;
+	AttrNumber	dist_attno;		/* of the table, as identity's */
+	AttrNumber	identity[INDEX_MAX_KEYS];
+	int			included[INDEX_MAX_KEYS];	/* the index's columns, from 0
+											 * on */
+} EntryShape;
+
+/* Sets what the entries of an index contain, or will.  Locks: of the table. */
+extern void entry_shape(Relation rel, Relation index, EntryShape *shape);
+
+/* The entries' column that has the table's column; InvalidAttrNumber: none. */
+extern AttrNumber entry_column(const EntryShape *shape, Relation index, AttrNumber attno);
+
+/* The name of an entries' column with one of the table's primary key. */
+extern char *entry_identity_name(AttrNumber attno);
+
+/* Whether the entries of an index, if it has them, have the primary key. */
+extern bool entries_have_identity(Relation rel, Relation index);
+
+/*
+ * The columns of the table's primary key, unless it is deferrable; how many.
+ */
+extern int	entry_identity(Relation rel, AttrNumber *attnos);
+
+/*
  * The server's own equality operator (in pg_catalog) of a type's default btree
  * operator class; InvalidOid if that is another's.
  */

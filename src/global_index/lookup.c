@@ -185,7 +185,7 @@ key_values(Node *condition, Index varno, Relation index, bool arrays)
 		}
 		value = key_value(condition, &column, arrays);
 		if (value == NULL)
-			return NIL;
+			break;
 		values = lappend(values, value);
 	}
 	return values;
@@ -209,9 +209,11 @@ implies_predicate(Node *filter, Index varno, Relation index)
 }
 
 bool
-global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno)
+global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno, List *values)
 {
-	return index->rd_index->indisunique && index->rd_index->indisvalid && !index_has_column(index, table->dist_attno) &&
+	int			needed = index->rd_index->indisunique ? index->rd_index->indnkeyatts : 1;
+
+	return list_length(values) >= needed && index_is_global(index, table->dist_attno) && index->rd_index->indisvalid &&
 		implies_predicate(filter, varno, index);
 }
 
@@ -250,21 +252,30 @@ only_table(Query *query)
 }
 
 /*
- * Finds a global index whose key the query's filter gives, and its values; a
- * filter on the distribution column is better.
+ * The number of the query's only table, if its filter may give the key of a
+ * global index, or 0; a filter on the distribution column is better.
  */
-static List *
-find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
+static Index
+table_with_keys(Query *query, const DistTable **table)
 {
 	Index		varno = only_table(query);
-	List	   *values = NIL;
-	Relation	rel;
 
 	if (varno == 0 || (*table = metadata_lookup(rt_fetch(varno, query->rtable)->relid)) == NULL ||
 		(*table)->global_columns == NULL || contain_volatile_functions((Node *) query) ||
 		prune_single_value(prune_from_quals(*table, varno, list_make1(query->jointree->quals))) != NULL)
-		return NIL;
-	rel = relation_open((*table)->relid, NoLock);
+		return 0;
+	return varno;
+}
+
+/*
+ * Finds a global index whose key the query's filter gives, and its values.
+ */
+static List *
+find_index(Query *query, Index varno, const DistTable *table, GlobalLookup *lookup)
+{
+	List	   *values = NIL;
+	Relation	rel = relation_open(table->relid, NoLock);
+
 	if (shows_misses(query, rel))
 	{
 		Node	   *filter = global_lookup_filter(query->jointree->quals);
@@ -274,12 +285,18 @@ find_index(Query *query, GlobalLookup *lookup, const DistTable **table)
 			Relation	index = index_open(indexid, AccessShareLock);
 
 			/* rows may have equal keys until they are checked */
-			if (values == NIL && index->rd_index->indimmediate && (values = key_values(filter, varno, index, false)) != NIL)
+			if (values == NIL && index->rd_index->indisunique && index->rd_index->indimmediate)
+				values = key_values(filter, varno, index, false);
+			if (values != NIL && !OidIsValid(lookup->index))
 			{
 				lookup->index = indexid;
-				lookup->entries = global_index_finds(index, *table, filter, varno) ? global_index_entries(indexid) : InvalidOid;
+				lookup->entries = global_index_finds(index, table, filter, varno, values) ? global_index_entries(indexid) :
+					InvalidOid;
 				if (!OidIsValid(lookup->entries))
+				{
+					lookup->index = InvalidOid;
 					values = NIL;
+				}
 			}
 			index_close(index, AccessShareLock);
 		}
@@ -318,11 +335,19 @@ plan_lookup(Query *query, const char *query_string, int cursor_options, ParamLis
 {
 	GlobalLookup lookup = {0};
 	const DistTable *table;
+	PlannedStmt *covered;
 	Param	   *value;
 	List	   *values;
+	Index		varno;
 
 	if (!enable_global_lookups || asks_all || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
-		(values = find_index(query, &lookup, &table)) == NIL)
+		(varno = table_with_keys(query, &table)) == 0)
+		return NULL;
+	covered = global_lookup_cover(query, varno, table, query_string, cursor_options, params);
+	if (covered != NULL)
+		return covered;
+	values = find_index(query, varno, table, &lookup);
+	if (values == NIL)
 		return NULL;
 	(void) find_params((Node *) query, &lookup.params);
 	lookup.param = params != NULL ? params->numParams : 0;

@@ -49,19 +49,25 @@ extern CustomScanMethods global_lookup_methods;
 extern void global_lookup_init(void);
 extern void global_lookup_run_init(void);
 
-/* The look-up as a list that a plan can have, and back. */
 /*
  * What a filter on a table gives the columns of an index's key (KeyValue), by
- * operators that mean what the index means by equal; NIL if one of them gets
- * nothing.  arrays: also "= ANY".
+ * operators that mean what the index means by equal: the columns before the
+ * first one that gets nothing.  arrays: also "= ANY".
  */
 extern List *key_values(Node *filter, Index varno, Relation index, bool arrays);
 
 /*
  * Whether an index is a global one, by which the rows can be found that a
- * filter on the table leaves.
+ * filter on the table leaves, which gives it these values.
  */
-extern bool global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno);
+extern bool global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno, List *values);
+
+/*
+ * lookup_cover.c: the plan of a SELECT of one table that reads entries of one
+ * of its global indexes; NULL if none has all of its columns.
+ */
+extern PlannedStmt *global_lookup_cover(Query *query, Index varno, const DistTable *table, const char *query_string,
+										int cursor_options, ParamListInfo params);
 
 /* A filter as these functions compare it with expressions of indexes. */
 extern Node *global_lookup_filter(Node *quals);

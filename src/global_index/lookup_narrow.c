@@ -18,7 +18,9 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/pg_statistic.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -31,18 +33,20 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "catalog/metadata.h"
 #include "compat/foreach.h"
 #include "global_index/entry_plan.h"
 #include "global_index/global_index.h"
+#include "global_index/keys.h"
 #include "global_index/lookup.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
 #include "sharding/prune.h"
 #include "table/definition.h"
 
-/* Keys of an array whose length isn't known. */
+/* Keys of an array, or rows of a key, whose number isn't known. */
 #define UNKNOWN_KEYS 10
 
 /* What is being done to a query. */
@@ -69,14 +73,34 @@ count_keys(const KeyValue *value)
 	return UNKNOWN_KEYS;
 }
 
+/* How many rows have a key, as far as is known. */
+static double
+rows_of_key(Relation rel, Relation index)
+{
+	double		rows = rel->rd_rel->reltuples;
+	double		distinct = 0;
+	HeapTuple	tuple;
+
+	if (index->rd_index->indisunique)
+		return 1;
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
+							Int16GetDatum(index->rd_index->indkey.values[0]), BoolGetDatum(false));
+	if (HeapTupleIsValid(tuple))
+	{
+		distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+		ReleaseSysCache(tuple);
+	}
+	return distinct < 0 ? -1 / distinct : distinct > 0 && rows > 0 ? rows / distinct : UNKNOWN_KEYS;
+}
+
 /*
  * Whether it costs less to ask for entries first: which saves the shards that
  * have no row, and adds two round trips, one of them for the point in time.
  */
 static bool
-is_worthwhile(const Narrowing *narrowing, const DistTable *table, List *values)
+is_worthwhile(const Narrowing *narrowing, const DistTable *table, Relation rel, Relation index, List *values)
 {
-	double		keys = 1;
+	double		keys = rows_of_key(rel, index);
 
 	foreach_ptr(KeyValue, value, values)
 		keys *= count_keys(value);
@@ -111,8 +135,7 @@ values_query(Oid entries, List *values)
 	Query	   *query;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "SELECT %s FROM %s", quote_identifier(get_attname(entries, nkeys + 1, false)),
-					 relation_qualified_name(entries));
+	appendStringInfo(&text, "SELECT " ENTRY_DISTRIBUTION_VALUE " FROM %s", relation_qualified_name(entries));
 	for (int i = 0; i < nkeys; i++)
 	{
 		const KeyValue *value = list_nth(values, i);
@@ -169,7 +192,7 @@ implied_condition(Node *filter, Index varno, const DistTable *table, const Narro
 		List	   *values;
 
 		if (condition == NULL && (values = key_values(filter, varno, index, true)) != NIL &&
-			global_index_finds(index, table, filter, varno) && is_worthwhile(narrowing, table, values) &&
+			global_index_finds(index, table, filter, varno, values) && is_worthwhile(narrowing, table, rel, index, values) &&
 			OidIsValid(entries = global_index_entries(indexid)))
 			condition = shards_condition(table, rel, varno, entries, values);
 		index_close(index, AccessShareLock);

@@ -82,10 +82,7 @@ typedef struct IndexWrite
 	Relation	rel;			/* the logical table */
 	Relation	index;
 	Relation	entries;
-	int			nkeys;			/* columns of the entries' key */
-	int			ncolumns;		/* of entries */
-	AttrNumber	dist_attno;
-	bool		has_nulls;		/* keys with nulls have entries, too */
+	EntryShape	shape;
 	bool		defers;			/* several entries may have a key, until
 								 * constraints are checked */
 	IndexInfo  *info;			/* its expressions and condition */
@@ -107,14 +104,14 @@ key_equality(Oid type)
 	return name != NULL && operator < FirstNormalObjectId && strcmp(name, "=") == 0 ? operator : InvalidOid;
 }
 
-/* The columns and expressions of an index's key, with commas, for a query. */
+/* The first columns and expressions of an index's key, with commas. */
 static char *
-key_text(Relation index)
+key_text(Relation index, int count)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	for (int i = 0; i < count; i++)
 		appendStringInfo(&buf, "%s%s", i == 0 ? "" : ", ",
 						 TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(RelationGetRelid(index)),
 																 Int32GetDatum(i + 1), BoolGetDatum(false))));
@@ -123,12 +120,12 @@ key_text(Relation index)
 
 /* Which rows have entries: a condition. */
 static char *
-has_entry_text(Relation index)
+has_entry_text(Relation index, const EntryShape *shape)
 {
 	List	   *predicate = RelationGetIndexPredicate(index);
 	Oid			relid = index->rd_index->indrelid;
-	char	   *complete = index->rd_index->indnullsnotdistinct ? pstrdup("true") :
-		psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_text(index));
+	char	   *complete = shape->nrequired == 0 ? pstrdup("true") :
+		psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_text(index, shape->nrequired));
 
 	if (predicate == NIL)
 		return complete;
@@ -227,7 +224,7 @@ batch_run(IndexWrite *write, EntryBatch *batch, EntryStatementKind one_kind, Ent
 {
 	bool		one = batch->count == 1 && one_kind != many_kind;
 	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = RelationGetRelid(write->entries),
-								.nkeys = write->nkeys, .ncolumns = write->ncolumns};
+								.nkeys = write->shape.nkeys, .ncolumns = write->shape.ncolumns};
 	Datum		values[MAX_ENTRY_COLUMNS];
 	char		nulls[MAX_ENTRY_COLUMNS];
 	int			lower_bound = 1;
@@ -283,10 +280,32 @@ batches_write(IndexWrite *write)
 	MemoryContextReset(write->context);
 }
 
+/* Sets the columns of an entry to those of a row and its index's values. */
+static void
+entry_columns_set(const EntryShape *shape, TupleTableSlot *row, const Datum *values, const bool *nulls, Entry *entry)
+{
+	int			count = shape->nindex;
+
+	memcpy(entry->values, values, sizeof(Datum) * count);
+	memcpy(entry->nulls, nulls, sizeof(bool) * count);
+	for (int i = 0; i < shape->nidentity; i++, count++)
+		entry->values[count] = slot_getattr(row, shape->identity[i], &entry->nulls[count]);
+	entry->values[count] = slot_getattr(row, shape->dist_attno, &entry->nulls[count]);
+	count++;
+	for (int i = 0; i < shape->nincluded; i++, count++)
+	{
+		entry->values[count] = values[shape->included[i]];
+		entry->nulls[count] = nulls[shape->included[i]];
+	}
+}
+
 /* The entry of a row, in the memory of its expressions. */
 static void
 entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 {
+	const EntryShape *shape = &write->shape;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
 	ExprContext *econtext = GetPerTupleExprContext(write->estate);
 	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
@@ -301,11 +320,11 @@ entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 	entry->exists = ExecQual(write->info->ii_PredicateState, econtext);
 	if (entry->exists)
 	{
-		FormIndexDatum(write->info, row, write->estate, entry->values, entry->nulls);
-		entry->values[write->nkeys] = slot_getattr(row, write->dist_attno, &entry->nulls[write->nkeys]);
-		for (int i = 0; i < write->nkeys; i++)
+		FormIndexDatum(write->info, row, write->estate, values, nulls);
+		entry_columns_set(&write->shape, row, values, nulls, entry);
+		for (int i = 0; i < shape->nkeys; i++)
 			entry->null_keys |= entry->nulls[i] ? UINT64CONST(1) << i : 0;
-		entry->exists = entry->null_keys == 0 || write->has_nulls;
+		entry->exists = (entry->null_keys & ((UINT64CONST(1) << shape->nrequired) - 1)) == 0;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -327,7 +346,7 @@ batch_add(IndexWrite *write, EntryBatch *batch, const Entry *entry)
 		batches_write(write);
 	batch->null_keys = entry->null_keys;
 	old = MemoryContextSwitchTo(write->context);
-	for (int i = 0; i < write->ncolumns; i++)
+	for (int i = 0; i < write->shape.ncolumns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -347,7 +366,7 @@ same_entry(const IndexWrite *write, const Entry *old, const Entry *new)
 
 	if (!old->exists || !new->exists)
 		return old->exists == new->exists;
-	for (int i = 0; i < write->ncolumns; i++)
+	for (int i = 0; i < write->shape.ncolumns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -428,10 +447,7 @@ index_write_begin(IndexWrite *write, Relation rel, Oid index)
 	write->rel = rel;
 	write->entries = relation_open(global_index_entries(index), AccessShareLock);
 	write->index = index_open(index, AccessShareLock);
-	write->nkeys = write->index->rd_index->indnkeyatts;
-	write->ncolumns = RelationGetNumberOfAttributes(write->entries);
-	write->dist_attno = metadata_require(RelationGetRelid(rel))->dist_attno;
-	write->has_nulls = write->index->rd_index->indnullsnotdistinct;
+	entry_shape(rel, write->index, &write->shape);
 	write->defers = !write->index->rd_index->indimmediate;
 	write->info = BuildIndexInfo(write->index);
 	write->estate = CreateExecutorState();
@@ -441,7 +457,7 @@ index_write_begin(IndexWrite *write, Relation rel, Oid index)
 static void
 make_batch(IndexWrite *write, EntryBatch *batch, int rows)
 {
-	for (int i = 0; i < write->ncolumns; i++)
+	for (int i = 0; i < write->shape.ncolumns; i++)
 	{
 		batch->values[i] = palloc(sizeof(Datum) * rows);
 		batch->nulls[i] = palloc(sizeof(bool) * rows);
@@ -499,9 +515,9 @@ key_find(Relation rel, List *indexes, TupleTableSlot *row, NullableDatum *value)
 		index_write_begin(&write, rel, indexid);
 		entry_of_row(&write, row, &entry);
 		statement.entries = RelationGetRelid(write.entries);
-		statement.nkeys = write.nkeys;
+		statement.nkeys = write.shape.nkeys;
 		statement.null_keys = entry.null_keys;
-		for (int i = 0; i < write.nkeys; i++)
+		for (int i = 0; i < write.shape.nkeys; i++)
 		{
 			statement.types[i] = TupleDescAttr(RelationGetDescr(write.entries), i)->atttypid;
 			nulls[i] = entry.nulls[i] ? 'n' : ' ';
@@ -547,10 +563,19 @@ static char *
 entries_query(Relation rel, Relation index)
 {
 	Oid			relid = RelationGetRelid(rel);
+	StringInfoData columns;
+	EntryShape	shape;
 
-	return psprintf("SELECT %s, %s FROM %s WHERE %s", key_text(index),
-					quote_identifier(get_attname(relid, metadata_require(relid)->dist_attno, false)),
-					relation_qualified_name(relid), has_entry_text(index));
+	entry_shape(rel, index, &shape);
+	initStringInfo(&columns);
+	appendStringInfoString(&columns, key_text(index, shape.nindex));
+	for (int i = 0; i < shape.nidentity; i++)
+		appendStringInfo(&columns, ", %s", quote_identifier(get_attname(relid, shape.identity[i], false)));
+	appendStringInfo(&columns, ", %s", quote_identifier(get_attname(relid, shape.dist_attno, false)));
+	for (int i = 0; i < shape.nincluded; i++)
+		appendStringInfo(&columns, ", %s",
+						 quote_identifier(get_attname(relid, index->rd_index->indkey.values[shape.included[i]], false)));
+	return psprintf("SELECT %s FROM %s WHERE %s", columns.data, relation_qualified_name(relid), has_entry_text(index, &shape));
 }
 
 /*

@@ -10,8 +10,11 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -65,7 +68,7 @@ index_columns(Oid index)
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	form = (Form_pg_index) GETSTRUCT(tuple);
-	for (int i = 0; i < form->indnkeyatts; i++)
+	for (int i = 0; i < form->indnatts; i++)
 		if (form->indkey.values[i] > 0)
 			columns = bms_add_member(columns, form->indkey.values[i]);
 	columns = add_used(columns, tuple, Anum_pg_index_indexprs);
@@ -73,4 +76,32 @@ index_columns(Oid index)
 	columns = add_generating(columns, form->indrelid);
 	ReleaseSysCache(tuple);
 	return columns;
+}
+
+/* Finds a call of citus_global_index(). */
+static bool
+calls_mark(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && get_func_namespace(((FuncExpr *) node)->funcid) == PG_CATALOG_NAMESPACE &&
+		strcmp(get_func_name(((FuncExpr *) node)->funcid), "citus_global_index") == 0)
+		return true;
+	return expression_tree_walker(node, calls_mark, context);
+}
+
+bool
+index_is_marked_global(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		isnull = true;
+	Datum		predicate = 0;
+	bool		marked;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	predicate = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred, &isnull);
+	marked = !isnull && calls_mark(stringToNode(TextDatumGetCString(predicate)), NULL);
+	ReleaseSysCache(tuple);
+	return marked;
 }

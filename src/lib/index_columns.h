@@ -13,10 +13,13 @@
 #include "nodes/bitmapset.h"
 
 /*
- * The attribute numbers of an index's key columns, and of those that its
+ * The attribute numbers of an index's columns, and of those that its
  * expressions, its condition and generated ones of them use; NULL if there is
  * no such index.
  */
 extern Bitmapset *index_columns(Oid index);
+
+/* Whether the condition of an index calls citus_global_index(). */
+extern bool index_is_marked_global(Oid index);
 
 #endif							/* CITUS_LIB_INDEX_COLUMNS_H */
