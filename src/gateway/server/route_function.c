@@ -41,6 +41,7 @@
 #include "catalog/node.h"
 #include "compat/permissions.h"
 #include "compat/sql_function.h"
+#include "global_index/lookup.h"
 #include "planner/dist_plan.h"
 #include "remote/own_address.h"
 #include "remote/wire_type.h"
@@ -179,34 +180,55 @@ returns_types_of_all_nodes(List *targets)
 }
 
 /*
+ * The table whose shard decides where a plan runs, and the expression that is
+ * the distribution value; NULL if there is none.  Of a look-up by a global
+ * index, the entries: its node then asks that of the row.
+ */
+static const DistTable *
+deciding_table(const CustomScan *scan, Expr **value)
+{
+	const PrunePlanTerm *term;
+	DistPlan	plan;
+
+	if (IsA(scan, CustomScan) && scan->methods == &global_lookup_methods)
+	{
+		GlobalLookup lookup;
+
+		global_lookup_unpack(scan, &lookup);
+		*value = linitial(scan->custom_exprs);
+		return metadata_lookup(lookup.entries);
+	}
+	if (!is_dist_scan((const Plan *) scan))
+		return NULL;
+	dist_plan_unpack(scan, &plan);
+	if (plan.current_of != 0)
+		return NULL;
+	term = plan.dist_param < 0 ? prune_plan_only_value(plan.prune) : NULL;
+	if (plan.dist_param < 0 && term == NULL)
+		return NULL;
+	*value = list_nth(scan->custom_exprs, term == NULL ? plan.dist_param : term->expr);
+	return metadata_lookup(plan.relid);
+}
+
+/*
  * The number of the client's parameter that is the distribution value, or the
  * place of the literal in the statement's text, from 1; 0 if there is none.
  */
 static int
-deciding_param(const CustomScan *scan, const DistPlan *plan, bool literal, Oid *type)
+deciding_param(Expr *value, bool literal, Oid *type)
 {
-	int			position = plan->dist_param;
-	Param	   *param;
+	Param	   *param = (Param *) strip_implicit_coercions((Node *) value);
 
-	if (position < 0)
-	{
-		const PrunePlanTerm *term = prune_plan_only_value(plan->prune);
-
-		if (term == NULL)
-			return 0;
-		position = term->expr;
-	}
-	param = (Param *) strip_implicit_coercions(list_nth(scan->custom_exprs, position));
 	if (literal)
 	{
-		Const	   *value = (Const *) param;
+		Const	   *constant = (Const *) param;
 
-		if (!IsA(param, Const) || value->constisnull)
+		if (!IsA(param, Const) || constant->constisnull)
 			return 0;
 
 		/* whole numbers have the same hash value in all types */
-		*type = value->consttype == INT4OID ? INT8OID : value->consttype;
-		return value->location + 1;
+		*type = constant->consttype == INT4OID ? INT8OID : constant->consttype;
+		return constant->location + 1;
 	}
 	if (!IsA(param, Param) || param->paramkind != PARAM_EXTERN)
 		return 0;
@@ -254,20 +276,18 @@ append_address(StringInfo route, int32 groupid)
 static char *
 route_of_plan(const PlannedStmt *plan, bool anywhere, bool literal)
 {
-	CustomScan *scan = (CustomScan *) plan->planTree;
-	DistPlan	dist_plan;
 	const DistTable *table;
 	StringInfoData route;
+	Expr	   *value;
 	Oid			type;
 	int			param;
 
-	if (plan->planTree == NULL || !is_dist_scan(plan->planTree) || plan->subplans != NIL)
+	if (plan->planTree == NULL || plan->subplans != NIL)
 		return NULL;
-	dist_plan_unpack(scan, &dist_plan);
-	table = metadata_lookup(dist_plan.relid);
-	if (table == NULL || table->kind != DIST_HASH || dist_plan.current_of != 0)
+	table = deciding_table((CustomScan *) plan->planTree, &value);
+	if (table == NULL || table->kind != DIST_HASH)
 		return NULL;
-	param = deciding_param(scan, &dist_plan, literal, &type);
+	param = deciding_param(value, literal, &type);
 	if (param == 0)
 		return NULL;
 	initStringInfo(&route);
