@@ -539,6 +539,22 @@ def test_statements_of_one_shard_go_to_its_node(gateway, keyed, binary):
         assert value(connection, "SELECT count(*) FROM keyed WHERE name = 'new'") == 100
 
 
+def test_look_ups_by_a_global_key_go_to_its_node(gateway, keyed):
+    """They are routed by the key, as others are by the distribution value; rows are found, written, or missing."""
+    with gateway.connect(prepare_threshold=0) as connection, servers.connect(gateway.node) as server:
+        connection.execute("CREATE TABLE found (tenant int, email text, name text)")
+        connection.execute("SELECT create_distributed_table('found', 'tenant', shard_count => 16)")
+        server.execute("SET citus.global_indexes = on; CREATE UNIQUE INDEX ON found (email)")
+        server.execute("INSERT INTO found SELECT g, 'e' || g, 'n' FROM generate_series(1, 100) g")
+        for round_ in (0, 1):
+            unrouted = value(server, "SELECT coalesce(sum(statements), 0) FROM citus_stat_gateway_unrouted")
+            for key in range(1, 101):
+                assert rows(connection, "SELECT tenant, name FROM found WHERE email = %s", [f"e{key}"]) == [(key, f"n{'x' * round_}")]
+                assert connection.execute("UPDATE found SET name = name || 'x' WHERE email = %s", [f"e{key}"]).rowcount == 1
+                assert rows(connection, "SELECT name FROM found WHERE email = %s", [f"none{key}"]) == []
+        assert value(server, "SELECT coalesce(sum(statements), 0) FROM citus_stat_gateway_unrouted") == unrouted
+
+
 def test_routed_statements_have_their_clients_rights(gateway):
     """Row security, roles and settings are those of the client, on every node."""
     with gateway.connect("alice", prepare_threshold=0) as alice, gateway.connect(prepare_threshold=0) as other:
