@@ -13,7 +13,8 @@ C_CHECKS_OF_PATHS = (c_checks.include_order, c_checks.folder_known)
 FILE_CHECKS = (tree_checks.file_length, tree_checks.white_space, tree_checks.python_functions)
 TREE_CHECKS = (tree_checks.folders, tree_checks.file_tables, tree_checks.names_in_prose, tree_checks.libpq_stays, tree_checks.include_circles,
                tree_checks.static_names, tree_checks.word_orders, tree_checks.shadowed_headers, tree_checks.exported_symbols,
-               tree_checks.sql_symbols, tree_checks.node_calls, tree_checks.versions, tree_checks.boolean_pairs, tree_checks.python_lint)
+               tree_checks.sql_symbols, tree_checks.node_calls, tree_checks.versions, tree_checks.new_statements, tree_checks.boolean_pairs,
+               tree_checks.python_lint)
 
 
 def main():

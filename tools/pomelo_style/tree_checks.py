@@ -330,3 +330,18 @@ def versions(files):
         if hashlib.sha256("".join(texts[p] for p in made_of).encode()).hexdigest() != checksum:
             yield Problem("sql/released", 0, f"the SQL of version {released}, which is released, has changed: "
                                              "put the change into the update script of the next version (CONTRIBUTING.md)")
+
+
+def new_statements(files):
+    """Each row of docs/versions.md names its tests."""
+    tests = {f.name for f in files if f.path.startswith("test/")}
+    for file in (f for f in files if f.path == "docs/versions.md"):
+        for number, line in enumerate(file.lines, 1):
+            if not line.startswith("| ") or line.startswith("| statement |"):
+                continue
+            named = re.findall(r"`([\w./]+)`", line.rsplit(" | ", 1)[-1])
+            for name in named:
+                if not {name, f"{name}.sql"} & tests and not os.path.exists(os.path.join(ROOT, name)):
+                    yield Problem(file.path, number, f"there is no test {name}")
+            if not named:
+                yield Problem(file.path, number, "no test is named")

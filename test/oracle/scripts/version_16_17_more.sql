@@ -115,9 +115,13 @@ SELECT conname, contype FROM pg_constraint WHERE contypid = 'posint'::regtype;
 CREATE FUNCTION same_int(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 = $2';
 CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = same_int);
 ALTER OPERATOR === (int, int) SET (COMMUTATOR = ===, RESTRICT = eqsel, JOIN = eqjoinsel);
-SELECT count(*) FROM t JOIN r ON t.v OPERATOR(=== ) r.id;
+SELECT count(*) FROM t JOIN r ON t.v OPERATOR(===) r.id;
 -- both fail: 42P13
 ALTER OPERATOR === (int, int) SET (COMMUTATOR = <>);
+CREATE FUNCTION other_int(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 <> $2';
+CREATE OPERATOR !== (LEFTARG = int, RIGHTARG = int, FUNCTION = other_int);
+ALTER OPERATOR === (int, int) SET (NEGATOR = !==, MERGES, HASHES);
+SELECT count(*) FROM t WHERE NOT v OPERATOR(===) 3;
 
 -- 16: maintenance of a whole database
 REINDEX (VERBOSE false) SCHEMA pg_toast;
@@ -127,3 +131,35 @@ GRANT MAINTAIN ON parted TO pg_monitor;
 SELECT has_table_privilege('pg_monitor', 'parted', 'MAINTAIN'), relacl::text LIKE '%pg_monitor=m%' FROM pg_class WHERE oid = 'parted'::regclass;
 -- same schema
 REVOKE ALL ON parted FROM pg_monitor;
+
+-- 16, 17: SQL/JSON in what nodes get as text: views, constraints, defaults, indexes, generated columns, functions
+CREATE TABLE docs (id int, j jsonb CHECK (j IS JSON OBJECT), kind text GENERATED ALWAYS AS (JSON_VALUE(j, '$.kind' DEFAULT 'none' ON EMPTY)) STORED,
+  extra jsonb DEFAULT JSON_OBJECT('a': 1, 'b': JSON_ARRAY(1, 2 RETURNING jsonb) RETURNING jsonb),
+  CHECK (JSON_EXISTS(j, '$.kind' FALSE ON ERROR) OR JSON_QUERY(extra, '$.b') IS NOT NULL));
+-- distribute: docs(id)
+CREATE INDEX ON docs (JSON_VALUE(j, '$.n' RETURNING int));
+INSERT INTO docs (id, j) SELECT g, JSON_OBJECT('kind': 'k' || g % 3, 'n': g, 'list': JSON_ARRAY(g, 'x', NULL NULL ON NULL), 'o': JSON_OBJECT('p': g) RETURNING jsonb)
+  FROM generate_series(1, 20) g;
+INSERT INTO docs VALUES (100, '{}');
+-- both fail: 23514
+INSERT INTO docs VALUES (101, '[]');
+SELECT kind, count(*), JSON_OBJECTAGG(id: extra ABSENT ON NULL WITH UNIQUE KEYS RETURNING jsonb) FROM docs WHERE id < 7 GROUP BY kind ORDER BY kind;
+CREATE VIEW flat AS SELECT d.id, x.* FROM docs d, JSON_TABLE(d.j, 'lax $' PASSING d.id AS me COLUMNS (
+    kind text PATH '$.kind' DEFAULT 'no' ON EMPTY, has_n boolean EXISTS PATH '$.n' UNKNOWN ON ERROR, whole jsonb FORMAT JSON PATH '$.o' WITH CONDITIONAL WRAPPER NULL ON EMPTY,
+    quoted text FORMAT JSON PATH '$.kind' OMIT QUOTES, mine boolean PATH '$.n ? (@ == $me)' DEFAULT false ON ERROR,
+    NESTED PATH '$.list[*]' AS items COLUMNS (pos FOR ORDINALITY, item text PATH '$'), NESTED '$.o' COLUMNS (p int PATH '$.p' ERROR ON ERROR))
+  EMPTY ON ERROR) x;
+SELECT id, kind, has_n, whole, quoted, pos, item, p FROM flat WHERE id IN (3, 100) ORDER BY id, pos, p;
+SELECT kind, count(*), count(item), sum(p) FROM flat GROUP BY kind ORDER BY kind;
+SELECT f.item, count(*) FROM flat f JOIN r ON r.id = f.p WHERE f.has_n GROUP BY f.item ORDER BY 1;
+SELECT d.id, (SELECT string_agg(x.item, '') FROM JSON_TABLE(d.j, '$.list[*]' COLUMNS (item text PATH '$')) x) FROM docs d WHERE d.id < 3 ORDER BY 1;
+MERGE INTO docs USING JSON_TABLE('[{"i": 3, "k": "new"}, {"i": 300, "k": "added"}]'::jsonb, '$[*]' COLUMNS (i int PATH '$.i', k text PATH '$.k')) s ON docs.id = s.i
+  WHEN MATCHED THEN UPDATE SET j = JSON_OBJECT('kind': s.k RETURNING jsonb) WHEN NOT MATCHED THEN INSERT (id, j) VALUES (s.i, JSON_OBJECT('kind': s.k RETURNING jsonb));
+SELECT id, kind, j FROM docs WHERE kind IN ('new', 'added') ORDER BY id;
+INSERT INTO docs (id, j) SELECT i, j FROM JSON_TABLE('[{"i": 400, "d": {"kind": 1}}]'::jsonb, '$[*]' COLUMNS (i int PATH '$.i', j jsonb PATH '$.d')) RETURNING id, kind;
+UPDATE docs SET j = JSON_QUERY(j, '$' RETURNING jsonb) || jsonb_build_object('n', JSON_VALUE(j, '$.n' RETURNING int DEFAULT 0 ON EMPTY) + 1) WHERE JSON_EXISTS(j, '$ ? (@.n > $low)' PASSING id - 1 AS low)
+  RETURNING id, JSON_VALUE(j, '$.n' RETURNING int);
+DELETE FROM docs USING JSON_TABLE('[5, 6]'::jsonb, '$[*]' COLUMNS (i int PATH '$')) x WHERE docs.id = x.i RETURNING docs.id;
+SELECT JSON_ARRAY(SELECT id FROM docs WHERE id < 4 ORDER BY id), JSON_ARRAYAGG(kind ORDER BY id RETURNING text), JSON_SERIALIZE(JSON(j::text WITHOUT UNIQUE KEYS) RETURNING bytea) IS NOT NULL FROM docs WHERE id = 2 GROUP BY j;
+-- same schema
+ALTER TABLE docs ADD CHECK (JSON_VALUE(extra, '$.a' RETURNING int DEFAULT 1 ON EMPTY) < 10);

@@ -144,3 +144,40 @@ CREATE FUNCTION bump(int) RETURNS TABLE (a int, b int) LANGUAGE sql AS 'UPDATE t
 SELECT * FROM bump(5);
 SELECT r.id, b.* FROM r, bump(r.id) b WHERE r.id BETWEEN 6 AND 7 ORDER BY 1;
 WITH u AS (UPDATE t SET v = v * 10 WHERE v > 3 RETURNING old.v AS a, new.v AS b) SELECT sum(a), sum(b) FROM u;
+
+-- keys of time with reference and single-shard tables, in partitions, with multiranges
+CREATE EXTENSION IF NOT EXISTS btree_gist;
+CREATE TABLE rates (kind int, at int4range, price int, CONSTRAINT rates_key PRIMARY KEY (kind, at WITHOUT OVERLAPS));
+-- distribute: rates reference
+CREATE TABLE sold (shop int, kind int, at int4range, FOREIGN KEY (kind, PERIOD at) REFERENCES rates (kind, PERIOD at));
+-- distribute: sold(shop)
+CREATE TABLE fixed (kind int, at int4multirange, UNIQUE (kind, at WITHOUT OVERLAPS));
+-- distribute: fixed single
+INSERT INTO rates VALUES (1, '[1,10)', 5), (1, '[10,20)', 6), (2, '[1,5)', 7);
+-- both fail: 23P01
+INSERT INTO rates VALUES (1, '[19,30)', 9);
+INSERT INTO sold SELECT g, 1, int4range(g, g + 5) FROM generate_series(1, 12) g;
+-- both fail: 23503
+INSERT INTO sold VALUES (1, 2, '[3,8)');
+-- both fail: 23503
+DELETE FROM rates WHERE kind = 1 AND at @> 12;
+UPDATE rates SET price = price + 1 WHERE kind = 1 RETURNING old.price, new.price, at;
+SELECT s.shop, sum(r.price) FROM sold s JOIN rates r ON r.kind = s.kind AND r.at && s.at GROUP BY s.shop ORDER BY s.shop;
+INSERT INTO fixed VALUES (1, '{[1,3), [5,7)}'), (1, '{[3,5)}');
+-- both fail: 23P01
+INSERT INTO fixed VALUES (1, '{[6,9)}');
+CREATE TABLE phases (shop int, part int, at int4range, UNIQUE (shop, part, at WITHOUT OVERLAPS)) PARTITION BY LIST (part);
+-- distribute: phases(shop)
+CREATE TABLE phases_1 PARTITION OF phases FOR VALUES IN (1, 2);
+INSERT INTO phases SELECT g, 1 + g % 2, '[1,5)' FROM generate_series(1, 9) g;
+-- both fail: 23P01
+INSERT INTO phases VALUES (3, 2, '[4,6)');
+-- same schema
+ALTER TABLE phases DROP CONSTRAINT phases_shop_part_at_key;
+
+-- OLD and NEW behind views, with whole rows
+CREATE VIEW few AS SELECT id, v, w FROM t WHERE id < 20 WITH CHECK OPTION;
+UPDATE few SET v = v + 100 WHERE id = 8 RETURNING old.v, new.v, old IS DISTINCT FROM new;
+INSERT INTO few VALUES (-1, 5, 'm') RETURNING old.id IS NULL, new.id, new.w;
+DELETE FROM few WHERE id = -1 RETURNING old.id, new.id IS NULL, old IS NOT NULL;
+MERGE INTO few USING one ON few.id = one.id WHEN MATCHED AND one.id < 4 THEN UPDATE SET w = 'merged' || one.v RETURNING merge_action(), old.w, new.w;
