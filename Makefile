@@ -47,6 +47,13 @@ check-all: deps all
 $(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS)): check-%: deps all
 	@tools/private-server tools/check $*
 
+# The page of tools/console, in Chromium; installs that if it is missing.
+check-console: export POMELO_WERROR = 1
+check-console:
+	@tools/install-deps --console
+	@$(BUILD) all
+	@tools/private-server tools/check console
+
 # All tests on this machine's server and, in roots, on the other versions.
 check-versions: deps
 	@tools/check-versions
@@ -97,6 +104,7 @@ help:
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
 	@echo 'make check      the tests, in a copy of the server, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
 	@echo 'make check-drivers  test suites of drivers (fetched once) on a plain server, a coordinator and a gateway'
+	@echo 'make check-console  the page of tools/console in Chromium, which is installed if it is missing'
 	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
@@ -107,5 +115,5 @@ help:
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb check-image check-upgrade check-ha style docs bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions deb check-deb check-image check-upgrade check-ha check-console style docs bench clean help \
 	$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS))

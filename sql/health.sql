@@ -58,7 +58,7 @@ AS $$
 			ELSE 'SELECT run_command_on_all_nodes(''SELECT recover_prepared_transactions()'')' END
 	FROM pg_prepared_xacts x
 	LEFT JOIN regexp_match(x.gid, '^citus_(\d{1,9})_(\d+)_(\d+)_(\d+)(?:_(\d+))?$') part ON true
-	WHERE x.database = current_database() AND x.prepared < clock_timestamp() - least(patience, '10 s')
+	WHERE x.database = current_database() AND x.prepared < clock_timestamp() - least(patience, '5 s')
 $$;
 COMMENT ON FUNCTION citus_internal.health_of_prepared_transactions(interval) IS
 	'findings about transactions that are prepared on this node';
@@ -180,21 +180,21 @@ AS $$
 $$;
 COMMENT ON FUNCTION citus_internal.health_of_jobs() IS 'findings about background jobs; on the coordinator';
 
--- Of the CPU time that all tenants have used in the last period.
+-- Of the CPU time that all tenants have used in this period and the last one.
 CREATE FUNCTION citus_internal.health_of_tenants() RETURNS SETOF citus_internal.finding
 	LANGUAGE sql STRICT SET search_path = pg_catalog
 AS $$
 	SELECT 'notice', format('tenant %L of %s', t.tenant_attribute, p.logicalrelid),
 		format('uses %s %% of the CPU time of tenants on this node', round(100 * t.cpu::numeric / t.total::numeric)),
-		format('%s s of the last %s s. It may be given a shard of its own, which can be moved to a node with less load: '
+		format('%s s in this period and the last one, of %s s each. It may be given a shard of its own, which can be moved to a node with less load: '
 			'isolate_tenant_to_new_shard().', round(t.cpu::numeric, 1), period),
 		format('SELECT citus_set_tenant_limits(%L, %L, max_cpu_share => 0.5)', p.logicalrelid, t.tenant_attribute)
-	FROM (SELECT colocation_id, tenant_attribute, cpu_usage_in_last_period AS cpu, sum(cpu_usage_in_last_period) OVER () AS total
-			FROM citus_stat_tenants_local(true)) t,
+	FROM (SELECT colocation_id, tenant_attribute, cpu, sum(cpu) OVER () AS total
+			FROM citus_stat_tenants_local(true), LATERAL (SELECT cpu_usage_in_this_period + cpu_usage_in_last_period AS cpu) u) t,
 		(SELECT extract(epoch FROM current_setting('citus.stat_tenants_period')::interval)::integer AS period) q,
 		LATERAL (SELECT logicalrelid FROM pg_dist_partition WHERE colocationid = t.colocation_id AND partmethod = 'h'
 			ORDER BY logicalrelid LIMIT 1) p
-	WHERE t.cpu > 0.5 * t.total AND t.total > 0.1 * period
+	WHERE t.cpu > 0.5 * t.total AND t.total > 0.08 * period
 		AND NOT EXISTS (SELECT FROM pg_dist_tenant_limit l WHERE l.colocationid = t.colocation_id AND l.tenant_attribute = t.tenant_attribute)
 $$;
 COMMENT ON FUNCTION citus_internal.health_of_tenants() IS 'findings about tenants that use most of this node';

@@ -1,88 +1,81 @@
-"""The web server: `/` is the page (page.html), `/data` what it shows, as JSON.
+"""The web server: the page with its files, and `/data/SECTION`, what a section shows, as JSON.
 
-The database is asked once for all readers in SECONDS. Each section is a query of its own, so what fails leaves the others.
+The database is asked once for all readers in SECONDS, one statement a section at a time.
 """
 
 import argparse
+import ipaddress
 import json
 import os
-import subprocess
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from pomelo_cluster import host
+from . import sections
 
-SECONDS = 5
-LIMIT = 20      # seconds that a query may take
-PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "page.html")
-
-SECTIONS = {
-    "health": "SELECT * FROM citus_health(check_logins => false)",
-    "nodes": "SELECT * FROM citus_stat_nodes",
-    "tables": "SELECT table_name::text, citus_table_type, count(DISTINCT shardid) AS shards, sum(shard_size)::bigint AS bytes, "
-              "max(shard_size)::bigint AS largest FROM citus_shards GROUP BY 1, 2 ORDER BY bytes DESC NULLS LAST LIMIT 100",
-    "statements": "SELECT global_pid, nodeid, usename, application_name, state, extract(epoch FROM clock_timestamp() - query_start)::int AS seconds, "
-                  "left(query, 300) AS query FROM citus_dist_stat_activity WHERE state <> 'idle' AND global_pid <> citus_backend_gpid() "
-                  "ORDER BY query_start LIMIT 50",
-    "waits": "SELECT waiting_gpid, blocking_gpid, left(blocked_statement, 200) AS blocked_statement, "
-             "left(current_statement_in_blocking_process, 200) AS blocking_statement FROM citus_lock_waits LIMIT 50",
-    "moves": "SELECT table_name::text, shardid, sourcename || ':' || sourceport AS source, targetname || ':' || targetport AS target, "
-             "source_shard_size, target_shard_size, status FROM get_rebalance_progress()",
-    "jobs": "SELECT job_id, state, job_type, description, started_at, finished_at FROM citus_job_list() ORDER BY job_id DESC LIMIT 10",
-    "tenants": "SELECT tenant_attribute, sum(query_count_in_last_period) AS statements, round(sum(cpu_usage_in_last_period)::numeric, 2) AS cpu "
-               "FROM citus_stat_tenants GROUP BY 1 ORDER BY 3 DESC LIMIT 20",
-}
+SECONDS = 2
+FOLDER = os.path.dirname(os.path.realpath(__file__))
+FILES = {"/": ("page.html", "text/html"), "/console.css": ("console.css", "text/css"),
+         **{f"/{name}": (name, "text/javascript") for name in ("console.js", "treemap.js", "waits.js")}}
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+           "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:"}
 
 
-def read(dsn, query):
-    """The rows of a query, as dictionaries, or a message about what is wrong."""
-    wrapped = f"SELECT coalesce(json_agg(q), '[]') FROM ({query}) q"
-    environment = {**host.clean_env(), "PGOPTIONS": f"-c default_transaction_read_only=on -c statement_timeout={LIMIT}s -c client_min_messages=error"}
-    try:
-        done = subprocess.run([os.path.join(host.bin_dir(host.pg_config()), "psql"), "-XAtqw", "-v", "ON_ERROR_STOP=1", "-d", dsn, "-c", wrapped],
-                              capture_output=True, text=True, check=False, timeout=LIMIT + 10, env=environment)
-    except subprocess.TimeoutExpired:
-        return f"no answer within {LIMIT + 10} s"
-    return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip()
+class Section:
+    """What the database has said last about a section."""
 
-
-class Source:
-    """What the database has said last."""
-
-    def __init__(self, dsn):
-        self.dsn, self.lock, self.taken, self.text = dsn, threading.Lock(), 0.0, b""
+    def __init__(self, dsn, name):
+        self.dsn, self.name, self.lock, self.taken, self.text = dsn, name, threading.Lock(), 0.0, b""
 
     def data(self):
         with self.lock:
             if time.monotonic() - self.taken > SECONDS:
-                found = {name: read(self.dsn, query) for name, query in SECTIONS.items()}
-                self.text, self.taken = json.dumps(found).encode(), time.monotonic()
+                found = sections.ask(self.dsn, self.name)
+                self.taken = time.monotonic()
+                self.text = json.dumps({**found, "at": self.taken}).encode()
             return self.text
 
 
-def handler(source):
-    """The class that answers requests."""
+def is_allowed(name, names):
+    """Whether a request may name the server so: by an address, or as its operator has said.
+
+    Otherwise a page from elsewhere whose name's address changes to this one could read what the browser may read here.
+    """
+    name = urllib.parse.urlsplit(f"//{name}").hostname or ""
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return name in names
+
+
+def handler(shown, names):
+    """The class that answers requests: `shown` has the sections, `names` those of the server."""
     class Handler(BaseHTTPRequestHandler):
-        """Two addresses, and only GET."""
+        """Only GET, and a few addresses."""
 
         def do_GET(self):
-            if self.path == "/":
-                with open(PAGE, "rb") as file:
-                    self.answer(200, "text/html; charset=utf-8", file.read())
-            elif self.path == "/data":
-                self.answer(200, "application/json", source.data())
+            section = shown.get(self.path.removeprefix("/data/"))
+            if not is_allowed(self.headers.get("Host", ""), names):
+                self.answer(403, "text/plain", b"this name is not one of --name\n")
+            elif self.path in FILES:
+                file_name, kind = FILES[self.path]
+                with open(os.path.join(FOLDER, file_name), "rb") as file:
+                    self.answer(200, kind, file.read())
+            elif section and self.path.startswith("/data/"):
+                self.answer(200, "application/json", section.data())
             else:
                 self.answer(404, "text/plain", b"not found\n")
 
         def answer(self, status, kind, body):
             self.send_response(status)
-            for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Cache-Control", "no-store"),
-                                ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
-                                ("Content-Security-Policy", "default-src 'self' 'unsafe-inline'")):
+            for name, value in (("Content-Type", f"{kind}; charset=utf-8"), ("Content-Length", str(len(body))), *HEADERS.items()):
                 self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            try:
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:     # the reader has gone
+                self.close_connection = True
 
         def log_message(self, *_):
             pass
@@ -91,12 +84,14 @@ def handler(source):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(prog="tools/console", description="A web page that shows a cluster.")
+    parser = argparse.ArgumentParser(prog="tools/console", description="A web page that shows a cluster; it only reads.")
     parser.add_argument("dsn", help="connection string of any node, for a member of pg_monitor")
     parser.add_argument("--listen", default="127.0.0.1", help="address (%(default)s): whoever reaches it sees all statements")
     parser.add_argument("--port", type=int, default=9780)
+    parser.add_argument("--name", action="append", default=["localhost"], help="a name by which browsers may ask for it, besides addresses and localhost")
     args = parser.parse_args(argv)
-    server = ThreadingHTTPServer((args.listen, args.port), handler(Source(args.dsn)))
+    shown = {name: Section(args.dsn, name) for name in sections.NAMES}
+    server = ThreadingHTTPServer((args.listen, args.port), handler(shown, args.name))
     print(f"http://{args.listen}:{server.server_port}/", flush=True)
     try:
         server.serve_forever()

@@ -4,6 +4,8 @@ import os
 
 from pomelo_check.failures import Failure, print_failures
 
+RUNNER = os.environ.get("POMELO_RUNNER", "test/cluster/run")    # what was called, if it calls ours
+
 
 class Totals:
     """Counts tests; a test with several failing phases counts once."""
@@ -33,7 +35,7 @@ class Totals:
         else:
             lines += report.longreprtext.splitlines()
         self.failed.setdefault(report.nodeid, Failure(
-            os.path.basename(report.nodeid), f"test/cluster/run '{report.nodeid}'", lines))
+            os.path.basename(report.nodeid), f"{RUNNER} '{report.nodeid}'", lines))
 
     def close(self, status):
         """Prints the closing lines."""
