@@ -203,7 +203,7 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 								   task_tag_write(&tag), name, columns, columns);
 	RunAs		caller = run_as_owner_begin(relid);
 	Relation	rel = table_open(relid, NoLock);
-	int			hidden = frame_checks_hide(rel);
+	HiddenChecks hidden;
 
 	enr->md.name = MOVED_ROWS;
 	enr->md.tupdesc = desc;
@@ -212,6 +212,7 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 	enr->reldata = store;
 	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed");
+	frame_checks_hide(&hidden, rel);
 	PG_TRY();
 	{
 		if (execute_unpublished(command) != SPI_OK_INSERT)
@@ -219,7 +220,7 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 	}
 	PG_FINALLY();
 	{
-		frame_checks_show(rel, hidden);
+		frame_checks_show(&hidden);
 	}
 	PG_END_TRY();
 	table_close(rel, NoLock);

@@ -25,6 +25,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
 #include "utils/backend_status.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -374,19 +375,42 @@ frame_trust_domains(CopyFromState cstate)
 	}
 }
 
-int
-frame_checks_hide(Relation rel)
-{
-	int			number = rel->rd_rel->relchecks;
+/* Those that are hidden now, the latest first. */
+static HiddenChecks *hidden_checks = NULL;
 
-	rel->rd_rel->relchecks = 0;
-	return number;
+/*
+ * A relcache callback: the entry of a relation that is open has been rebuilt,
+ * or all entries.
+ */
+static void
+hide_checks_again(Datum arg, Oid relid)
+{
+	for (HiddenChecks *hidden = hidden_checks; hidden != NULL; hidden = hidden->outer)
+		hidden->rel->rd_rel->relchecks = 0;
 }
 
 void
-frame_checks_show(Relation rel, int hidden)
+frame_checks_hide(HiddenChecks *hidden, Relation rel)
 {
-	rel->rd_rel->relchecks = hidden;
+	static bool registered = false;
+
+	if (!registered)
+		CacheRegisterRelcacheCallback(hide_checks_again, (Datum) 0);
+	registered = true;
+	hidden->rel = rel;
+	hidden->outer = hidden_checks;
+	hidden_checks = hidden;
+	rel->rd_rel->relchecks = 0;
+}
+
+void
+frame_checks_show(HiddenChecks *hidden)
+{
+	const TupleConstr *rules = hidden->rel->rd_att->constr;
+
+	hidden_checks = hidden->outer;
+	hidden->rel->rd_rel->relchecks = rules == NULL ? 0 : rules->num_check;
+	hide_checks_again((Datum) 0, InvalidOid);	/* an outer call's */
 }
 
 /*
@@ -423,7 +447,9 @@ copy_into(FrameRunner *runner, Relation shard)
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
 	Progress	progress;
-	int			hidden;
+	bool		hides_checks = unpublished();	/* a table's rows that its
+												 * conversion copies */
+	HiddenChecks hidden;
 	volatile uint64 rows = 0;
 
 	save_progress(&progress);
@@ -450,15 +476,16 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->shard = shard;
 	if (runner->table->kind == DIST_REFERENCE)
 		runner->hidden_triggers = triggers_hide(shard);
-	/* a table's rows that its conversion copies */
-	hidden = unpublished() ? frame_checks_hide(shard) : shard->rd_rel->relchecks;
+	if (hides_checks)
+		frame_checks_hide(&hidden, shard);
 	PG_TRY();
 	{
 		rows = CopyFrom(runner->cstate);
 	}
 	PG_FINALLY();
 	{
-		frame_checks_show(shard, hidden);
+		if (hides_checks)
+			frame_checks_show(&hidden);
 	}
 	PG_END_TRY();
 	show_triggers(runner);

@@ -64,13 +64,21 @@ extern uint64 frame_runner_run_all(FrameRunner *runner, HashRange range);
  */
 extern void frame_trust_domains(CopyFromState cstate);
 
+/* A relation whose CHECK constraints are hidden; the caller's variable. */
+typedef struct HiddenChecks
+{
+	Relation	rel;
+	struct HiddenChecks *outer;
+} HiddenChecks;
+
 /*
  * Between the two calls, rows that are stored in a relation aren't compared
  * with its CHECK constraints: they were when they became rows of the table,
- * and may violate a constraint that was added as NOT VALID.  The second is
- * called with the first one's result, also after an error.
+ * and may violate a constraint that was added as NOT VALID.  The relation is
+ * open until the second, which is called after an error, too.  Calls may be
+ * nested.
  */
-extern int	frame_checks_hide(Relation rel);
-extern void frame_checks_show(Relation rel, int hidden);
+extern void frame_checks_hide(HiddenChecks *hidden, Relation rel);
+extern void frame_checks_show(HiddenChecks *hidden);
 
 #endif							/* CITUS_COPY_FRAME_RUNNER_H */

@@ -24,7 +24,7 @@ stored_rows_receive(PlannedStmt *pstmt, const char *query_string, QueryCompletio
 	ParseState *pstate;
 	Relation	rel;
 	CopyFromState cstate;
-	int			hidden;
+	HiddenChecks hidden;
 	volatile uint64 rows = 0;
 
 	if (!IsA(stmt, CopyStmt) || !stmt->is_from || stmt->filename != NULL || stmt->whereClause != NULL)
@@ -35,14 +35,14 @@ stored_rows_receive(PlannedStmt *pstmt, const char *query_string, QueryCompletio
 	(void) copy_check_insert(pstate, rel, stmt->attlist);
 	cstate = BeginCopyFrom(pstate, rel, NULL, NULL, false, NULL, stmt->attlist, stmt->options);
 	frame_trust_domains(cstate);
-	hidden = frame_checks_hide(rel);
+	frame_checks_hide(&hidden, rel);
 	PG_TRY();
 	{
 		rows = CopyFrom(cstate);
 	}
 	PG_FINALLY();
 	{
-		frame_checks_show(rel, hidden);
+		frame_checks_show(&hidden);
 	}
 	PG_END_TRY();
 	EndCopyFrom(cstate);

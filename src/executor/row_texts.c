@@ -33,8 +33,15 @@
 #include "lib/exact_text.h"
 #include "remote/wire_type.h"
 
-/* How many tasks that write are running. */
-static int	writing_tasks = 0;
+/* A task that writes and is running. */
+typedef struct WritingTask
+{
+	MemoryContextCallback callback;
+	MemoryContext query;		/* EState.es_query_cxt */
+	struct WritingTask *outer;
+} WritingTask;
+
+static WritingTask *writing_tasks = NULL;	/* the latest first */
 
 static int
 count_columns(TupleDesc desc)
@@ -213,24 +220,49 @@ row_texts_first(TupleDesc desc, Datum texts)
 }
 
 static void
-row_texts_forbid(void *unused)
+row_texts_forbid(void *arg)
 {
-	writing_tasks--;
+	WritingTask **link = &writing_tasks;
+
+	while (*link != arg)
+		link = &(*link)->outer;
+	*link = (*link)->outer;
 }
 
 void
 row_texts_allow(MemoryContext task)
 {
-	MemoryContextCallback *callback = MemoryContextAllocZero(task, sizeof(*callback));
+	WritingTask *writing = MemoryContextAllocZero(task, sizeof(*writing));
 
-	callback->func = row_texts_forbid;
-	MemoryContextRegisterResetCallback(task, callback);
-	writing_tasks++;
+	writing->callback.func = row_texts_forbid;
+	writing->callback.arg = writing;
+	writing->query = task;
+	writing->outer = writing_tasks;
+	writing_tasks = writing;
+	MemoryContextRegisterResetCallback(task, &writing->callback);
+}
+
+/*
+ * Whether the call is part of a writing task's own text, and not of a
+ * statement that a function executes meanwhile.
+ */
+static bool
+call_is_of_writing_task(FunctionCallInfo fcinfo)
+{
+	const ReturnSetInfo *result = (const ReturnSetInfo *) fcinfo->resultinfo;
+	const EState *estate = result != NULL && IsA(result, ReturnSetInfo) ? result->econtext->ecxt_estate : NULL;
+
+	for (const WritingTask *writing = writing_tasks; writing != NULL && estate != NULL; writing = writing->outer)
+	{
+		if (writing->query == estate->es_query_cxt)
+			return true;
+	}
+	return false;
 }
 
 /*
  * citus_internal.rows_of_texts(type, texts): the rows that row_texts_make made
- * texts of.  For tasks that write, since it doesn't check values.
+ * texts of.  For the texts of tasks that write, since it doesn't check values.
  */
 SQL_FUNCTION(citus_internal_rows_of_texts);
 Datum
@@ -246,7 +278,7 @@ citus_internal_rows_of_texts(PG_FUNCTION_ARGS)
 	int			count;
 	int			nest;
 
-	if (writing_tasks == 0)
+	if (!call_is_of_writing_task(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("only a task that writes may read rows that aren't checked")));

@@ -22,8 +22,8 @@ extern Datum row_texts_make(TupleDesc desc, Datum *rows, int count);
 extern Datum row_texts_first(TupleDesc desc, Datum texts);
 
 /*
- * Lets citus_internal.rows_of_texts() be called until the context is reset: a
- * task's that writes.
+ * Lets citus_internal.rows_of_texts() be called by a query, whose es_query_cxt
+ * is given, until that is reset: a task's that writes.
  */
 extern void row_texts_allow(MemoryContext task);
 

@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from harness.servers import rows
+from harness.servers import pid_of, rows, value, wait_until
+from harness.statement import Statement
 from harness.stopped import Stopped
 
 MODES = ["force_logical", "block_writes"]
@@ -87,6 +88,30 @@ def test_rows_that_a_check_rejects(cluster, connect, schema):
             assert rows(connection, f"SELECT count(*), sum(v) FROM {table}") == [(20, -210)]
             with pytest.raises(psycopg.errors.CheckViolation):
                 connection.execute(f"INSERT INTO {table} VALUES (30, -1)")
+
+
+def test_rows_that_a_check_rejects_beside_other_ddl(cluster, connect, schema):
+    """The same while so much else is changed that the session forgets all that it knows of tables."""
+    with connect(cluster.coordinator) as connection, connect(cluster.coordinator) as other:
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute("""CREATE FUNCTION wait_at_ten(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+            IF n = 10 AND pg_is_in_recovery() IS NOT NULL THEN
+                PERFORM pg_advisory_lock_shared(7310); PERFORM pg_advisory_unlock_shared(7310); PERFORM FROM pg_am;
+            END IF; RETURN n; END $$""")
+        connection.execute("CREATE TABLE filled (id int PRIMARY KEY, v int, w int GENERATED ALWAYS AS (wait_at_ten(id)) STORED)")
+        connection.execute("SELECT create_distributed_table('filled', 'id', shard_count => 2, colocate_with => 'none')")
+        connection.execute("INSERT INTO filled SELECT g, -g FROM generate_series(1, 20) g")
+        connection.execute("ALTER TABLE filled ADD CONSTRAINT positive CHECK (v > 0) NOT VALID")
+        other.execute("SELECT pg_advisory_lock(7310)")
+        making_local = Statement(connection, "SELECT undistribute_table('filled')")
+        wait_until(lambda: value(other, "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted", [pid_of(connection)]) == 1,
+                   "the statement to wait")
+        other.execute("DO $$ BEGIN FOR i IN 1..400 LOOP CREATE TEMP TABLE zz (a int); DROP TABLE zz; END LOOP; END $$")
+        other.execute("SELECT pg_advisory_unlock(7310)")
+        assert making_local.finish() is None
+        assert rows(connection, "SELECT count(*), sum(v) FROM filled") == [(20, -210)]
+        with pytest.raises(psycopg.errors.CheckViolation):
+            connection.execute("INSERT INTO filled VALUES (30, -1)")
 
 
 @pytest.mark.parametrize("point, change", [

@@ -135,7 +135,7 @@ FUNCTIONS_FOR_NODES = """
 FOR_EVERYBODY = {"alter_distributed_table", "analyzed_shards", "await_state", "change_shard_count", "check_columnar_table", "check_node", "columnar_chunks", "columnar_stripes", "check_strategy_function", "currval",
                  "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_activity", "gateway_backend_pid", "gateway_blocking_pids", "gateway_cancel_backend", "gateway_locks", "gateway_pass_cancels", "gateway_prepared_statements", "gateway_processes", "gateway_query_route", "gateway_route",
                  "gateway_block_conflict", "gateway_terminate_backend", "gateway_unrouted", "global_index_write", "global_key", "group_subquery", "lastval",
-                 "local_shard_copies", "local_traces", "local_shard_numbers", "local_shard_sizes", "lock_row", "logical_ctid", "nextval", "notify", "pg_notify", "process_gpid", "rebalance_job",
+                 "local_shard_copies", "local_traces", "local_shard_numbers", "local_shard_sizes", "lock_row", "logical_ctid", "logical_relation", "nextval", "notify", "pg_notify", "process_gpid", "rebalance_job",
                  "pg_indexes_size", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "refuse_transaction_block", "require_coordinator", "row_image", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval", "stat_statements",
                  "server_instance", "connection_problems", "shard_ctid", "shard_ctids", "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number", "texts_of_row",
                  "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
@@ -575,3 +575,20 @@ def test_noted_rows_are_of_their_type(coordinator, tables):
     coordinator.execute("SELECT citus_internal.upsert_row(1)")
     coordinator.execute(note % "7")
     assert value(coordinator, read) == "(7)"
+
+
+def test_rows_that_are_not_checked(cluster, connect, schema):
+    """rows_of_texts(), which makes values of domains without checks, is for the texts of tasks: not for what a function executes in one."""
+    with connect(cluster.coordinator) as connection:
+        connection.execute(f"SET search_path = {schema}")
+        connection.execute(f"""CREATE DOMAIN small AS int CHECK (VALUE < 10); CREATE TYPE holder AS (s small);
+            CREATE FUNCTION is_refused(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+                PERFORM s FROM citus_internal.rows_of_texts(NULL::{schema}.holder, ARRAY[['50']]);
+                RETURN false;
+            EXCEPTION WHEN insufficient_privilege THEN RETURN true; END $$""")
+        connection.execute("CREATE TABLE guarded (id int PRIMARY KEY, s small, CHECK (is_refused(id)))")
+        connection.execute("SELECT create_distributed_table('guarded', 'id')")
+        connection.execute("INSERT INTO guarded SELECT g, 1 FROM generate_series(1, 20) g")
+        connection.execute("INSERT INTO guarded VALUES (21, 2)")
+        connection.execute("UPDATE guarded SET id = id + 100, s = 3")
+        assert rows(connection, "SELECT count(*), sum(s), min(id) FROM guarded") == [(21, 63, 101)]
