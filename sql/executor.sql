@@ -83,7 +83,13 @@ COMMENT ON FUNCTION citus_internal.texts_of_row(record) IS
 CREATE FUNCTION citus_internal.shard_relation(shardid bigint)
 	RETURNS oid LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_relation';
 COMMENT ON FUNCTION citus_internal.shard_relation(bigint) IS
-	'the oid that a shard''s relation has on this node; null if it isn''t here';
+	'the table that a shard belongs to';
+
+-- tableoid in tasks (src/resolve/ctid.c).
+CREATE FUNCTION citus_internal.logical_relation(shard oid)
+	RETURNS oid LANGUAGE C STABLE STRICT LEAKPROOF PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_logical_relation';
+COMMENT ON FUNCTION citus_internal.logical_relation(oid) IS
+	'the table that a relation is a shard of; null if it is none';
 
 -- ctid of logical tables (src/sharding/logical_ctid.c).  Leakproof: an error tells at most how large a shard is.
 CREATE FUNCTION citus_internal.logical_ctid(ctid tid, shard oid)

@@ -26,6 +26,7 @@
 
 SQL_FUNCTION(shard_name);
 SQL_FUNCTION(citus_internal_shard_relation);
+SQL_FUNCTION(citus_internal_logical_relation);
 
 char *
 shard_relation_name(const char *name, int64 shardid)
@@ -92,15 +93,29 @@ shard_name(PG_FUNCTION_ARGS)
 																shard_relation_name(name, shardid))));
 }
 
-/* citus_internal.shard_relation(shard_id bigint) */
+/*
+ * citus_internal.shard_relation(shard_id bigint): what tableoid is in a task
+ * for rows of the shard.
+ */
 Datum
 citus_internal_shard_relation(PG_FUNCTION_ARGS)
 {
-	int64		shardid = PG_GETARG_INT64(0);
-	Oid			relid = metadata_shard_relid(shardid);
-	Oid			shard = OidIsValid(relid) ? shard_local_relid(relid, shardid) : InvalidOid;
+	Oid			relid = metadata_shard_relid(PG_GETARG_INT64(0));
 
-	if (!OidIsValid(shard))
+	if (!OidIsValid(relid))
 		PG_RETURN_NULL();
-	PG_RETURN_OID(shard);
+	PG_RETURN_OID(relid);
+}
+
+/* citus_internal.logical_relation(shard oid) */
+Datum
+citus_internal_logical_relation(PG_FUNCTION_ARGS)
+{
+	const char *name = get_rel_name(PG_GETARG_OID(0));
+	const char *number = name == NULL ? NULL : strrchr(name, '_');
+	Oid			relid = number == NULL ? InvalidOid : metadata_shard_relid(strtoi64(number + 1, NULL, 10));
+
+	if (!OidIsValid(relid))
+		PG_RETURN_NULL();
+	PG_RETURN_OID(relid);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ctid.c
- *	  ctid in a task: as the logical table's, not the shard's.
+ *	  ctid and tableoid in a task: as the logical table's, not the shard's.
  *
  * Each ctid of a shard becomes logical_ctid(ctid, tableoid): tableoid is the
  * shard or, for a partitioned table, the partition's shard that has the row.
@@ -14,9 +14,13 @@
  * server adds to a write later (the ctid of the row to be changed) is the
  * shard's.
  *
- * A set of shards is a subquery, which has no ctid.  It gets two columns more,
- * the logical ctid and the shard's.  So its whole rows, which would contain
- * these as well, become ROW(..) of the table's columns.
+ * tableoid becomes logical_relation(tableoid).  Policies may contain it; it is
+ * in no user's text that a task has.
+ *
+ * A set of shards is a subquery, which has no system columns.  It gets three
+ * columns more: the logical ctid, the shard's, and the table.  So its whole
+ * rows, which would contain these as well, become ROW(..) of the table's
+ * columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,7 +54,8 @@ ctid_is_used_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Var))
-		return ((Var *) node)->varattno == SelfItemPointerAttributeNumber;
+		return ((Var *) node)->varattno == SelfItemPointerAttributeNumber ||
+			((Var *) node)->varattno == TableOidAttributeNumber;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, ctid_is_used_walker, context, 0);
 	return expression_tree_walker(node, ctid_is_used_walker, context);
@@ -69,7 +74,8 @@ resolved_entry_of(const Node *node, const CtidContext *context)
 	const Var  *var = (const Var *) node;
 	const RangeTblEntry *rte;
 
-	if (!IsA(node, Var) || (var->varattno != SelfItemPointerAttributeNumber && var->varattno != InvalidAttrNumber))
+	if (!IsA(node, Var) || (var->varattno != SelfItemPointerAttributeNumber &&
+							var->varattno != TableOidAttributeNumber && var->varattno != InvalidAttrNumber))
 		return NULL;
 	rte = rt_fetch(var->varno, list_nth_node(Query, context->queries, var->varlevelsup)->rtable);
 	foreach_ptr(const ResolvedEntry, entry, context->entries)
@@ -97,17 +103,37 @@ call_ctid_function(char *name, Node *ctid, Node *shard)
 								 COERCE_EXPLICIT_CALL);
 }
 
-/* The logical ctid of a shard's row. */
-static Node *
-make_logical_ctid(const Var *ctid)
+/* The shard that has a row, one of whose columns is given. */
+static Var *
+make_shard_of_row(const Var *column)
 {
-	Var		   *shard = copyObject(unconstify(Var *, ctid));
+	Var		   *shard = copyObject(unconstify(Var *, column));
 
 	shard->varattno = TableOidAttributeNumber;
 	shard->vartype = OIDOID;
 	shard->varnosyn = 0;
 	shard->varattnosyn = 0;
-	return (Node *) call_ctid_function("logical_ctid", (Node *) copyObject(unconstify(Var *, ctid)), (Node *) shard);
+	return shard;
+}
+
+/* The logical ctid of a shard's row. */
+static Node *
+make_logical_ctid(const Var *ctid)
+{
+	return (Node *) call_ctid_function("logical_ctid", (Node *) copyObject(unconstify(Var *, ctid)),
+									   (Node *) make_shard_of_row(ctid));
+}
+
+/* The table of a shard's row. */
+static Node *
+make_logical_relation(const Var *column)
+{
+	Oid			type = OIDOID;
+	Oid			function = LookupFuncName(list_make2(makeString("citus_internal"), makeString("logical_relation")),
+										  1, &type, false);
+
+	return (Node *) makeFuncExpr(function, OIDOID, list_make1(make_shard_of_row(column)), InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
 }
 
 List *
@@ -118,21 +144,27 @@ ctid_set_columns(RangeTblEntry *rte)
 
 	rte->eref->colnames = lappend(rte->eref->colnames, makeString("citus_ctid"));
 	rte->eref->colnames = lappend(rte->eref->colnames, makeString("citus_shard_ctid"));
-	return list_make2(makeTargetEntry((Expr *) make_logical_ctid(ctid), natts + 1, "citus_ctid", false),
-					  makeTargetEntry((Expr *) ctid, natts + 2, "citus_shard_ctid", false));
+	rte->eref->colnames = lappend(rte->eref->colnames, makeString("citus_table"));
+	return list_make3(makeTargetEntry((Expr *) make_logical_ctid(ctid), natts + 1, "citus_ctid", false),
+					  makeTargetEntry((Expr *) ctid, natts + 2, "citus_shard_ctid", false),
+					  makeTargetEntry((Expr *) make_logical_relation(ctid), natts + 3, "citus_table", false));
 }
 
 /* One of the columns of ctid_set_columns, from 1 on. */
 static Var *
 make_set_column(const Var *var, const ResolvedEntry *entry, int column)
 {
-	return makeVar(var->varno, entry->set_columns + column, TIDOID, -1, InvalidOid, var->varlevelsup);
+	return makeVar(var->varno, entry->set_columns + column, column == 3 ? OIDOID : TIDOID, -1, InvalidOid,
+				   var->varlevelsup);
 }
 
+/* What becomes of a ctid or tableoid. */
 static Node *
-replace_ctid(const Var *ctid, const ResolvedEntry *entry)
+replace_system_column(const Var *column, const ResolvedEntry *entry)
 {
-	return entry->set_columns > 0 ? (Node *) make_set_column(ctid, entry, 1) : make_logical_ctid(ctid);
+	if (column->varattno == TableOidAttributeNumber)
+		return entry->set_columns > 0 ? (Node *) make_set_column(column, entry, 3) : make_logical_relation(column);
+	return entry->set_columns > 0 ? (Node *) make_set_column(column, entry, 1) : make_logical_ctid(column);
 }
 
 /*
@@ -237,8 +269,8 @@ ctid_mutator(Node *node, void *context)
 		return (Node *) query_tree_mutator((Query *) node, ctid_mutator, &inner, QTW_DONT_COPY_QUERY);
 	}
 	entry = resolved_entry_of(node, ctid);
-	if (entry != NULL && ((Var *) node)->varattno == SelfItemPointerAttributeNumber)
-		return replace_ctid((Var *) node, entry);
+	if (entry != NULL && ((Var *) node)->varattno != InvalidAttrNumber)
+		return replace_system_column((Var *) node, entry);
 	if (entry != NULL && entry->set_columns > 0)
 		return make_set_row((Var *) node, entry);
 	if (IsA(node, OpExpr) && ((OpExpr *) node)->opno == TIDEqualOperator)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ctid.h
- *	  ctid in a task: as the logical table's, not the shard's.
+ *	  ctid and tableoid in a task: as the logical table's, not the shard's.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,19 +19,21 @@ typedef struct ResolvedEntry
 								 * of ctid_set_columns follow; 0: one shard */
 } ResolvedEntry;
 
-/* Whether a query, or a subquery of it, reads ctid of a relation. */
+/*
+ * Whether a query, or a subquery of it, reads a relation's ctid or tableoid.
+ */
 extern bool ctid_is_used(Query *query);
 
 /*
  * The columns (TargetEntry *) that members of a shard set have behind those of
- * the table, which is range table entry 1 there, if ctid is used: the logical
- * ctid, and the shard's.  Adds their names to the set's entry.
+ * the table, which is range table entry 1 there, if ctid_is_used: the logical
+ * ctid, the shard's, and the table.  Adds their names to the set's entry.
  */
 extern List *ctid_set_columns(RangeTblEntry *rte);
 
 /*
- * Replaces, in place, ctid of the entries (ResolvedEntry *) at all levels of
- * the query, so that it is unique over all shards of the table.
+ * Replaces, in place, ctid and tableoid of the entries (ResolvedEntry *) at
+ * all levels of the query, so that they are the table's.
  */
 extern void resolve_ctid(Query *query, List *entries);
 
