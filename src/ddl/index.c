@@ -105,23 +105,6 @@ create_logical_index(UtilityCall *call, Oid relid)
 	return InvalidOid;
 }
 
-/* Errors if an index would become a global one without blocking writers. */
-static void
-check_concurrent_global(const IndexStmt *stmt, const DistTable *table)
-{
-	char	   *dist_column = table->dist_attno == 0 ? NULL : get_attname(table->relid, table->dist_attno, false);
-
-	if (!stmt->unique || dist_column == NULL)
-		return;
-	foreach_node(IndexElem, element, stmt->indexParams)
-		if (element->name != NULL && strcmp(element->name, dist_column) == 0)
-			return;
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot create a unique index without distribution column \"%s\" concurrently", dist_column),
-			 errhint("Use CREATE UNIQUE INDEX without CONCURRENTLY, with citus.global_indexes = notice.")));
-}
-
 bool
 create_index_utility(UtilityCall *call)
 {
@@ -132,8 +115,6 @@ create_index_utility(UtilityCall *call)
 
 	if (table == NULL)
 		return false;
-	if (stmt->concurrent)
-		check_concurrent_global(stmt, table);
 	if (stmt->concurrent && get_rel_relkind(table->relid) == RELKIND_RELATION)
 	{
 		create_index_concurrently(call, table, create_logical_index);
@@ -282,6 +263,41 @@ reindex_many(UtilityCall *call)
 	return true;
 }
 
+/* The entries (Oids) of the global indexes that a REINDEX is about. */
+static List *
+reindexed_entries(const ReindexStmt *stmt, const DistTable *table)
+{
+	Oid			named = RangeVarGetRelid(stmt->relation, NoLock, false);
+	List	   *result = NIL;
+
+	foreach_oid(index, indexes_of_table(table->relid))
+		if ((named == table->relid || named == index) && OidIsValid(global_index_entries(index)))
+			result = lappend_oid(result, global_index_entries(index));
+	return result;
+}
+
+/* REINDEX of the entries of global indexes. */
+static void
+reindex_entries(const UtilityCall *call, List *entries, bool concurrent)
+{
+	foreach_oid(relid, entries)
+	{
+		UtilityCall part = *call;
+		ReindexStmt *stmt;
+
+		part.query = psprintf("REINDEX TABLE %s%s", concurrent ? "CONCURRENTLY " : "", relation_qualified_name(relid));
+		part.pstmt = copyObject(call->pstmt);
+		part.pstmt->stmt_location = 0;
+		part.pstmt->stmt_len = 0;
+		stmt = castNode(ReindexStmt, part.pstmt->utilityStmt);
+		stmt->kind = REINDEX_OBJECT_TABLE;
+		stmt->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid), -1);
+		if (concurrent)
+			run_commands_next_transaction();
+		(void) reindex_utility(&part);
+	}
+}
+
 /*
  * REINDEX.
  *
@@ -297,6 +313,7 @@ reindex_utility(UtilityCall *call)
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
 	ReindexStmt *for_shards = without_verbose(stmt);
 	const DistTable *table;
+	List	   *entries = NIL;
 	bool		concurrent = false;
 
 	if (stmt->relation == NULL)
@@ -307,10 +324,13 @@ reindex_utility(UtilityCall *call)
 						  concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)
 		return false;
+	if (!call->relayed)
+		entries = reindexed_entries(stmt, table);
 	if (concurrent)
 	{
 		stmt->params = list_copy(for_shards->params);
 		reindex_concurrently(call, table);
+		reindex_entries(call, entries, true);
 		return true;
 	}
 	if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
@@ -323,6 +343,7 @@ reindex_utility(UtilityCall *call)
 	utility_run(call);
 	utility_relay(call);
 	run_on_local_shards(table, (Node *) for_shards, call->query);
+	reindex_entries(call, entries, false);
 	return true;
 }
 

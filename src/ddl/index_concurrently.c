@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -42,6 +43,7 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/index_concurrently.h"
+#include "global_index/global_index.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "resolve/tag.h"
@@ -184,6 +186,28 @@ concurrent_text(const char *definition)
 	return psprintf("%.*s INDEX CONCURRENTLY %s", (int) (verb - definition), definition, verb + strlen(" INDEX "));
 }
 
+/*
+ * The last step: makes the index valid on all nodes.  If it is a global one,
+ * its entries are written, while other writers wait.
+ */
+static void
+finish_index(UtilityCall *call, Oid relid, Oid index, char *name)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_invalid_hint,.arg = name};
+	Relation	rel = index_open(index, AccessShareLock);
+	bool		global = index_is_global(rel, metadata_require(relid)->dist_attno);
+
+	index_close(rel, AccessShareLock);
+	error_context_stack = &callback;
+	lock_again(relid, global ? ShareLock : ShareUpdateExclusiveLock);
+	set_index_valid(index, true);
+	utility_relay_call(call, set_valid_command(name, true));
+	if (global)
+		global_indexes_create(relid);
+	PopActiveSnapshot();
+	error_context_stack = callback.previous;
+}
+
 void
 create_index_concurrently(UtilityCall *call, const DistTable *table,
 						  Oid (*create_logical) (UtilityCall *call, Oid relid))
@@ -230,10 +254,7 @@ create_index_concurrently(UtilityCall *call, const DistTable *table,
 	run_commands_next_transaction();
 	run_everywhere_alone(call, concurrent_text(definition), name, relid, true);
 	run_commands_next_transaction();
-	lock_again(relid, ShareUpdateExclusiveLock);
-	set_index_valid(index, true);
-	utility_relay_call(call, set_valid_command(name, true));
-	PopActiveSnapshot();
+	finish_index(call, relid, index, name);
 }
 
 void

@@ -399,7 +399,7 @@ create_indexes_of(Oid relid)
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
 
-		if (index_is_global(index, dist_attno) && !OidIsValid(global_index_entries(indexid)))
+		if (index_is_global(index, dist_attno) && index->rd_index->indisvalid && !OidIsValid(global_index_entries(indexid)))
 			create_global_index(rel, index);
 		index_close(index, AccessShareLock);
 	}

@@ -118,7 +118,7 @@ conflict_global_arbiters(PlannerInfo *root, const DistTable *table)
 	{
 		HeapTuple	tuple = catalog_tuple(INDEXRELID, indexid, "index");
 		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
-		bool		global = index->indisunique;
+		bool		global = index->indisunique && index->indisvalid;
 
 		for (int i = 0; i < index->indnkeyatts; i++)
 			global = global && index->indkey.values[i] != table->dist_attno;

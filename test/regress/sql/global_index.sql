@@ -67,8 +67,33 @@ REVOKE ALL ON SCHEMA global_index FROM global_index_writer;
 DROP ROLE global_index_writer;
 SELECT citus_check_global_index('users_pkey');
 
--- what it can't be
-CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
+-- beside writers, as far as the shards go; and again
+CREATE TABLE later (a int PRIMARY KEY, b int, c int);
+SELECT create_distributed_table('later', 'a');
+INSERT INTO later SELECT i, i, i / 2 FROM generate_series(1, 20) i;
+\set VERBOSITY terse
+CREATE UNIQUE INDEX CONCURRENTLY later_c ON later (c);
+\set VERBOSITY default
+CREATE UNIQUE INDEX CONCURRENTLY later_b ON later (b);
+ALTER TABLE later ADD d int;
+SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 'later'::regclass ORDER BY 1;
+INSERT INTO later VALUES (21, 20, 21);
+INSERT INTO later VALUES (21, 20, 21) ON CONFLICT DO NOTHING;
+DROP INDEX later_c;
+CREATE INDEX CONCURRENTLY later_c ON later (c) WHERE citus_global_index();
+CREATE FUNCTION files(index regclass) RETURNS text LANGUAGE sql RETURN (SELECT string_agg(result, ',' ORDER BY shardid) FROM pg_depend,
+	run_command_on_shards(objid, $$SELECT relfilenode FROM pg_class JOIN pg_index ON pg_class.oid = indexrelid WHERE indrelid = '%s'::regclass$$)
+	WHERE refobjid = index AND deptype = 'i' AND classid = 'pg_class'::regclass);
+SELECT files('later_b') AS b, files('later_c') AS c \gset
+REINDEX INDEX later_b;
+SELECT files('later_b') <> :'b', files('later_c') = :'c';
+SELECT files('later_b') AS b, files('later_c') AS c \gset
+REINDEX TABLE CONCURRENTLY later;
+SELECT files('later_b') <> :'b', files('later_c') <> :'c';
+SELECT citus_check_global_index('later_b'), citus_check_global_index('later_c');
+DROP INDEX CONCURRENTLY later_c;
+DROP TABLE later;
+DROP FUNCTION files;
 
 -- a damaged index is found, and repaired
 CREATE TABLE damaged (a int, b int UNIQUE);
