@@ -133,6 +133,19 @@ BEGIN
 END;
 $do$;
 
+-- Types that only functions of other implementations use.
+CREATE TYPE citus.split_copy_info AS (
+	destination_shard_id bigint, destination_shard_min_value text, destination_shard_max_value text, destination_shard_node_id integer);
+COMMENT ON TYPE citus.split_copy_info IS 'a shard that a split makes; has no use here';
+CREATE TYPE citus.split_shard_info AS (
+	source_shard_id bigint, distribution_column text, child_shard_id bigint, shard_min_value text, shard_max_value text, node_id integer);
+COMMENT ON TYPE citus.split_shard_info IS 'a shard that is split, and one that it becomes; has no use here';
+CREATE TYPE citus.replication_slot_info AS (node_id integer, slot_owner text, slot_name text);
+COMMENT ON TYPE citus.replication_slot_info IS 'a replication slot of a split; has no use here';
+ALTER TYPE citus.split_copy_info SET SCHEMA pg_catalog;
+ALTER TYPE citus.split_shard_info SET SCHEMA pg_catalog;
+ALTER TYPE citus.replication_slot_info SET SCHEMA pg_catalog;
+
 -- What has to be repaired in other implementations is right here from the start.
 CREATE AGGREGATE pg_catalog.array_cat_agg(anycompatiblearray) (
 	SFUNC = array_cat, STYPE = anycompatiblearray, COMBINEFUNC = array_cat, PARALLEL = SAFE);

@@ -104,6 +104,39 @@ COMMENT ON VIEW citus.citus_stat_statements IS
 ALTER VIEW citus.citus_stat_statements SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_stat_statements TO public;
 
+CREATE FUNCTION pg_catalog.citus_node_statements(OUT nodeid integer, OUT usename name, OUT queryid bigint, OUT query text,
+	OUT calls bigint, OUT total_exec_time double precision, OUT rows bigint, OUT shared_blks_hit bigint, OUT shared_blks_read bigint,
+	OUT temp_blks_written bigint, OUT wal_bytes numeric)
+	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog
+AS $$
+DECLARE
+	texts text := (SELECT format('%I.pg_stat_statements', e.extnamespace::regnamespace::name) FROM pg_extension e
+		WHERE e.extname = 'pg_stat_statements');
+BEGIN
+	IF texts IS NULL THEN
+		RAISE EXCEPTION 'extension "pg_stat_statements" does not exist' USING ERRCODE = 'undefined_object',
+			HINT = 'Add pg_stat_statements to shared_preload_libraries on all nodes, after citus, and use CREATE EXTENSION.';
+	END IF;
+	RETURN QUERY
+		SELECT r.* FROM citus_internal.rows_of_all_nodes(format($query$
+			SELECT g.nodeid, pg_catalog.pg_get_userbyid(s.userid), s.queryid, s.query, s.calls, s.total_exec_time, s.rows,
+				s.shared_blks_hit, s.shared_blks_read, s.temp_blks_written, s.wal_bytes
+			FROM %s s JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) s.dbid,
+				citus_internal.process_gpid(pg_catalog.pg_backend_pid()) g
+			WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+			$query$, texts)) AS r(nodeid integer, usename name, queryid bigint, query text, calls bigint, total_exec_time double precision,
+			rows bigint, shared_blks_hit bigint, shared_blks_read bigint, temp_blks_written bigint, wal_bytes numeric);
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_node_statements() IS
+	'pg_stat_statements of all nodes, for this database: what clients of each node asked for, and the parts of other nodes'' statements';
+
+CREATE VIEW citus.citus_node_statements AS SELECT * FROM pg_catalog.citus_node_statements();
+COMMENT ON VIEW citus.citus_node_statements IS
+	'pg_stat_statements of all nodes, for this database: what clients of each node asked for, and the parts of other nodes'' statements';
+ALTER VIEW citus.citus_node_statements SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_node_statements TO public;
+
 CREATE FUNCTION pg_catalog.citus_stat_statements_reset()
 	RETURNS void LANGUAGE sql SET search_path = pg_catalog
 AS $$

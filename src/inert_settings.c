@@ -40,6 +40,7 @@
 	S(enable_local_reference_table_foreign_keys, true) \
 	S(enable_non_colocated_router_query_pushdown, true) \
 	S(enable_procedure_transaction_skip, false) \
+	S(enable_recurring_outer_join_pushdown, true) \
 	S(enable_repartitioned_insert_select, true) \
 	S(enable_single_hash_repartition_joins, false) \
 	S(enable_unique_job_ids, true) \

@@ -44,6 +44,7 @@
 #include "global_index/lookup.h"
 #include "gateway/server/gateway.h"
 #include "executor/scan.h"
+#include "executor/task_set.h"
 #include "executor/shard_append_run.h"
 #include "executor/look_ahead_run.h"
 #include "executor/shared_rows_run.h"
@@ -148,6 +149,7 @@ _PG_init(void)
 	planner_init();
 	shippable_function_init();
 	scan_init();
+	task_time_init();
 	read_ahead_init();
 	cursor_init();
 	lock_rows_init();

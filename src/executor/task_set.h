@@ -16,6 +16,8 @@
 
 typedef struct TaskSet TaskSet;
 
+extern void task_time_init(void);
+
 extern int	citus_slow_start_interval;
 
 /*

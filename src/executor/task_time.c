@@ -7,8 +7,43 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
+#include "postmaster/postmaster.h"
+#include "utils/guc.h"
+
+#include "catalog/backends.h"
+#include "catalog/node.h"
 #include "executor/task_set.h"
 #include "executor/task_set_private.h"
+
+/* Tasks that take so long are logged; -1: none. */
+static int	slow_task_ms = -1;
+
+void
+task_time_init(void)
+{
+	DefineCustomIntVariable("citus.log_min_task_duration",
+							"Logs the parts of statements that run for at least this time on their node.",
+							"With the text, the node, and the process id by which the other node's log and views name the client's session. "
+							"-1 logs none, 0 all.",
+							&slow_task_ms, -1, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+/* Logs a task that has ended, if it was slow. */
+static void
+log_slow_task(const Task *task)
+{
+	const ClusterNode *node;
+
+	if (slow_task_ms < 0 || task->took_us < (int64) slow_task_ms * 1000)
+		return;
+	node = node_primary_of(task->groupid);
+	ereport(LOG_SERVER_ONLY,
+			(errmsg("duration: %.3f ms  task on node %s:%d (gpid " UINT64_FORMAT "): %s", task->took_us / 1000.0,
+					node == NULL ? node_local_hostname : node->host, node == NULL ? PostPortNumber : node->port, backend_gpid(), task->text),
+			 errhidestmt(true)));
+}
 
 /* A traced task has waited since its set was started. */
 static void
@@ -28,11 +63,10 @@ task_time_begin(const TaskSet *set, Task *task)
 
 	if (unlikely(time.span.id != 0))
 		trace_queued(set, task);
-	if (unlikely(set->spec->traits.explain != 0))
-	{
+	if (unlikely(set->spec->traits.explain != 0 || slow_task_ms >= 0))
 		time.sent = GetCurrentTimestamp();
+	if (unlikely(set->spec->traits.explain != 0))
 		task->waited_us = time.sent - set->started;
-	}
 	return time;
 }
 
@@ -40,7 +74,10 @@ void
 task_time_end(const TaskTime *time, Task *task)
 {
 	if (unlikely(time->sent != 0))
+	{
 		task->took_us = GetCurrentTimestamp() - time->sent;
+		log_slow_task(task);
+	}
 	if (unlikely(time->span.id != 0))
 		trace_end(&time->span, TRACE_TASK, task->groupid, task->processed,
 				  task->shards == NULL ? NULL : psprintf("%d shards", bms_num_members(task->shards)));

@@ -28,6 +28,8 @@ typedef enum TraceKind
 	TRACE_CONNECT,
 	TRACE_QUEUE,
 	TRACE_TASK,					/* a task, until its last row has been read */
+	TRACE_COMMAND,				/* of DDL and the like, to other nodes */
+	TRACE_COPY,					/* rows sent to a node */
 	TRACE_WAIT,
 	TRACE_PREPARE,
 	TRACE_COMMIT,

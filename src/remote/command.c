@@ -17,6 +17,7 @@
 
 #include "catalog/follower.h"
 #include "catalog/node.h"
+#include "lib/trace.h"
 #include "remote/private.h"
 
 /*
@@ -87,23 +88,28 @@ release_all(RemoteConn **conns, int nconns)
 void
 remote_exec_list(int32 groupid, List *commands)
 {
+	TraceSpan	span;
 	RemoteConn *conn;
 
 	follower_refuse_write();
+	span = trace_begin();
 	conn = acquire_for_command(groupid);
 	run_lists(&conn, 1, commands);
 	remote_release(conn, &command_owner);
+	trace_end(&span, TRACE_COMMAND, groupid, -1, commands == NIL ? NULL : linitial(commands));
 }
 
 void
 remote_exec(int32 groupid, const char *sql)
 {
+	TraceSpan	span = trace_begin();
 	RemoteConn *conn;
 
 	follower_refuse_write();
 	conn = acquire_for_command(groupid);
 	remote_send(conn, sql, NULL, SEND_IN_XACT | SEND_WRITE);
 	remote_finish(conn);
+	trace_end(&span, TRACE_COMMAND, groupid, -1, sql);
 	remote_release(conn, &command_owner);
 }
 
@@ -127,11 +133,13 @@ acquire_all_for_command(int *nconns)
 void
 remote_exec_on_all(const char *sql)
 {
+	TraceSpan	span = trace_begin();
 	int			nconns;
 	RemoteConn **conns = acquire_all_for_command(&nconns);
 	List	   *commands = list_make1(unconstify(char *, sql));
 
 	run_lists(conns, nconns, commands);
+	trace_end(&span, TRACE_COMMAND, TRACE_NO_NODE, nconns, sql);
 	list_free(commands);
 	release_all(conns, nconns);
 	pfree(conns);
@@ -140,6 +148,7 @@ remote_exec_on_all(const char *sql)
 void
 remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *arg)
 {
+	TraceSpan	span = trace_begin();
 	int			nconns;
 	RemoteConn **conns = acquire_all_for_command(&nconns);
 
@@ -147,6 +156,7 @@ remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *ar
 		remote_send(conns[i], sql, NULL, SEND_IN_XACT | SEND_WRITE);
 	own_part(arg);
 	run_lists(conns, nconns, NIL);
+	trace_end(&span, TRACE_COMMAND, TRACE_NO_NODE, nconns, sql);
 	release_all(conns, nconns);
 	pfree(conns);
 }

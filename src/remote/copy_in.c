@@ -158,6 +158,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 	}
 	conn->priv->copy_received = channel_bytes_received(&conn->priv->channel);
 	conn->priv->copy_unchecked = 0;
+	conn->priv->copy_span = trace_begin();
 }
 
 void
@@ -211,6 +212,7 @@ remote_copy_end(RemoteConn *conn)
 	raise_copy_error(conn);
 	if (strncmp(priv->tag, "COPY ", 5) == 0)
 		rows = strtoull(priv->tag + 5, NULL, 10);
+	trace_end(&priv->copy_span, TRACE_COPY, conn->groupid, rows, NULL);
 	pipeline_enter(conn);
 	if (priv->identity_open)
 		identity_end_remote_silently(conn);

@@ -18,6 +18,7 @@
 #include "storage/latch.h"
 
 #include "compat/noreturn.h"
+#include "lib/trace.h"
 #include "remote/channel.h"
 #include "remote/connection.h"
 
@@ -136,6 +137,7 @@ typedef struct RemoteConnPrivate
 	/* COPY */
 	uint64		copy_received;	/* bytes that had arrived when last looked */
 	Size		copy_unchecked; /* bytes put since then */
+	TraceSpan	copy_span;		/* of the COPY, if it is traced */
 
 	struct RemoteSettings *settings;
 	struct PreparedCache *prepared; /* prepared.c; NULL before the first use */

@@ -84,6 +84,56 @@ def test_phases_of_a_commit(traced):
     assert named(trace(traced, 4), "prepare")
 
 
+def test_ddl_and_copy(traced):
+    """The commands of DDL to all nodes, and the rows that COPY sends to each, have spans below the statement's."""
+    traced.execute("ALTER TABLE t ADD COLUMN c int " + comment(14))
+    spans = trace(traced, 14)
+    check_tree(spans)
+    commands = [span for span in named(spans, "command") if "ADD COLUMN c" in span["detail"]]
+    assert commands and {span["amount"] for span in commands} <= {2, None}
+    assert named(spans, "prepare") and named(spans, "commit prepared")
+    with traced.cursor().copy("COPY t (a, b) FROM STDIN " + comment(15)) as copy:
+        for i in range(1000, 1100):
+            copy.write_row((i, i))
+    spans = trace(traced, 15)
+    check_tree(spans)
+    assert sum(span["amount"] for span in named(spans, "copy")) == 100 and {span["target_nodeid"] for span in named(spans, "copy")} == {2, 3}
+
+
+def test_slow_tasks(traced, cluster):
+    """citus.log_min_task_duration logs slow tasks with their node and the process id by which that node's log, with plans of auto_explain, names them."""
+    gpid = value(traced, "SELECT citus_backend_gpid()")
+    marks = {node: node.log_mark() for node in cluster.nodes}
+    traced.execute("SELECT sum(b) AS quick FROM t")
+    traced.execute("SET citus.log_min_task_duration = 0")
+    traced.execute("SELECT sum(b) AS slow FROM t")
+    traced.execute("SELECT b AS routed FROM t WHERE a = %s", [5])
+    traced.execute("UPDATE t SET b = b WHERE a = 7")
+    traced.execute("SET citus.log_min_task_duration = '1h'; SELECT sum(b) AS quick FROM t")
+    traced.execute("RESET citus.log_min_task_duration")
+    log = [line for line in cluster.coordinator.log_since(marks[cluster.coordinator]).splitlines() if "  task on node" in line]
+    assert not [line for line in log if "quick" in line]
+    for text in ("sum(b)", "routed", "UPDATE"):
+        assert [line for line in log if text in line and f"(gpid {gpid})" in line and "duration: " in line], text
+    assert {node.port for node in cluster.workers} == {node.port for node in cluster.workers if any(f"127.0.0.1:{node.port} " in line for line in log)}
+
+
+def test_auto_explain(traced, cluster):
+    """auto_explain on a node logs the plans of tasks under the process id of the client's session."""
+    worker = cluster.workers[0]
+    worker.sql("LOAD 'auto_explain'; ALTER SYSTEM SET session_preload_libraries = 'auto_explain'; ALTER SYSTEM SET auto_explain.log_min_duration = 0; SELECT pg_reload_conf()")
+    try:
+        worker.sql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%' AND state = 'idle'")
+        with servers.connect(cluster.coordinator) as fresh:
+            schema = value(traced, "SELECT current_schema()")
+            gpid = value(fresh, "SELECT citus_backend_gpid()")
+            mark = worker.log_mark()
+            fresh.execute(f"SELECT max(b) FROM {schema}.t")
+            servers.wait_until(lambda: f"citus_internal gpid={gpid}" in worker.log_since(mark) and "Seq Scan on t_" in worker.log_since(mark), "a plan")
+    finally:
+        worker.sql("LOAD 'auto_explain'; ALTER SYSTEM RESET session_preload_libraries; ALTER SYSTEM RESET auto_explain.log_min_duration; SELECT pg_reload_conf()")
+
+
 def test_sampling(traced):
     """The flag of a traceparent decides; without one, the rate does; off, nothing is looked at; what functions execute isn't sampled by itself."""
     traced.execute("SELECT count(*) FROM t " + comment(5, sampled=False))

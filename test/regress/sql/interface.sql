@@ -226,6 +226,9 @@ type	noderole	-
 type	citus_job_status	-
 type	citus_task_status	-
 type	cluster_clock	-
+type	replication_slot_info	-
+type	split_copy_info	-
+type	split_shard_info	-
 setting	citus.all_modifications_commutative	-
 setting	citus.allow_aggregate_worker_combine_on_internal_types	-
 setting	citus.allow_modifications_from_workers_to_replicated_tables	-
@@ -347,9 +350,6 @@ CREATE TEMP TABLE left_out (name text, reason text);
 COPY left_out FROM stdin;
 start_replication_origin_tracking	nodes call it on each other
 stop_replication_origin_tracking	nodes call it on each other
-split_copy_info	a type of functions that nodes call on each other
-split_shard_info	as above
-replication_slot_info	as above
 \.
 
 CREATE TEMP VIEW present AS
