@@ -12,6 +12,7 @@ import time
 import psycopg
 
 import servers
+import usage
 
 TOUCHED = 50
 SETTINGS = {**servers.SETTINGS, "fsync": "off", "max_locks_per_transaction": "1024"}
@@ -54,6 +55,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--shards", type=int, default=32)
+    parser.add_argument("--minutes", type=float, default=600, help="no more tables are made after that time")
     parser.add_argument("--sample", type=int, default=20, help="tables that are compared, at the beginning and at the end")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     options = parser.parse_args()
@@ -62,18 +64,22 @@ def main():
             psycopg.connect(cluster.coordinator.dsn, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA tables")
         times = []
+        began = time.monotonic()
         for number in range(options.tables):
+            if time.monotonic() - began > options.minutes * 60:
+                break
             times.append(make(connection, number, options.shards))
             if number % 100 == 99:
                 print(f"{number + 1:6} tables: {told(times[-options.sample:])[1]}", flush=True)
         first, first_told = told(times[1:1 + options.sample])       # the very first one loads caches
         last, last_told = told(times[-options.sample:])
         print(f"first tables   {first_told}\nlast tables    {last_told}: {last / first:.2f} times")
-        whole, ours = kept(cluster.coordinator.dsn, min(TOUCHED, options.tables))
-        print(f"a session that has read {min(TOUCHED, options.tables)} of them keeps {whole:.1f} MB, "
-              f"{ours:.1f} in contexts of the extension")
+        for count in (min(TOUCHED, len(times)), len(times)):
+            whole, ours = kept(cluster.coordinator.dsn, count)
+            print(f"a session that has read {count} of them keeps {whole:.1f} MB, {ours:.1f} in contexts of the extension", flush=True)
+        before = usage.cpu(cluster) + usage.cpu(new)
         took = seconds(connection, f"SELECT citus_add_node('127.0.0.1', {new.coordinator.port})")
-        print(f"a node is added in {took:.1f} s", flush=True)
+        print(f"a node is added in {took:.1f} s, {(usage.cpu(cluster) + usage.cpu(new) - before) / 1000:.1f} s of CPU time", flush=True)
     return 0
 
 
