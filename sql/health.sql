@@ -99,7 +99,10 @@ AS $$
 		('autovacuum', 'warning', s.setting = 'off', 'on', 'Tables grow, and statistics get old.'),
 		('wal_level', 'notice', s.setting <> 'logical', 'logical', 'Moves of shards block writers.'),
 		('max_prepared_transactions', 'warning', CASE WHEN s.vartype = 'integer' THEN s.setting::bigint END < current_setting('max_connections')::integer,
-			current_setting('max_connections')::integer * 2 || '', 'Less than max_connections: commits over several nodes may fail.')
+			current_setting('max_connections')::integer * 2 || '', 'Less than max_connections: commits over several nodes may fail.'),
+		(CASE WHEN s.name ~ '^recovery_target_(name|time|lsn|xid)$' THEN s.name END, 'warning',
+			s.setting <> '' AND NOT s.pending_restart AND NOT pg_is_in_recovery(), quote_literal(''),
+			'Left of a restore: a standby that is made of this server stops there, and can''t be promoted.')
 	) c (name, severity, found, better, why)
 	WHERE s.name = c.name AND c.found
 $$;

@@ -33,10 +33,11 @@ SQL_FUNCTION(citus_check_cluster_node_health);
 
 /*
  * The roles that a superuser's check is about, as far as they need a password
- * or are used by nodes themselves.
+ * or are used by nodes themselves.  One with REPLICATION is a standby's,
+ * unless it has a password between nodes.
  */
 #define ROLES_QUERY "SELECT oid FROM pg_catalog.pg_authid r WHERE rolcanlogin AND (oid = 10 OR rolname = session_user " \
-	"OR rolpassword IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.pg_dist_authinfo a WHERE a.rolename = r.rolname)) " \
+	"OR (rolpassword IS NOT NULL AND (rolsuper OR NOT rolreplication)) OR EXISTS (SELECT FROM pg_catalog.pg_dist_authinfo a WHERE a.rolename = r.rolname)) " \
 	"AND pg_catalog.has_database_privilege(oid, pg_catalog.current_database(), 'CONNECT') " \
 	"AND (rolvaliduntil IS NULL OR rolvaliduntil > pg_catalog.now()) ORDER BY oid LIMIT 100"
 

@@ -9,6 +9,8 @@ from pomelo_cluster.host import ClusterError
 
 from .backup import manifest_of, query
 
+RECOVERY = ("restore_command", "recovery_target_name", "recovery_target_action")
+
 
 def quoted(text):
     """A text as a setting's value in postgresql.conf."""
@@ -39,10 +41,12 @@ def restore(folder, nodeid, data, settings):
 
 
 def finish(folder, dsn, addresses):
-    """After all servers have recovered: new addresses, if any (by nodeid), and the end of what was prepared."""
+    """After all servers have recovered: new addresses, if any (by nodeid), the end of what was prepared, and of settings of the recovery."""
     nodes = manifest_of(folder)["nodes"]
     changed = {f"{node['host']}:{node['port']}": addresses.get(node["nodeid"], f"{node['host']}:{node['port']}") for node in nodes}
     if addresses:
         query(dsn, f"SELECT citus_separate_copy({quoted(json.dumps(changed))})")
-    query(dsn, "SELECT count(*) FROM run_command_on_all_nodes('SELECT recover_prepared_transactions()') WHERE success")
+    # A standby that is made of a server later would stop at the same point, and couldn't be promoted.
+    for command in (*(f"ALTER SYSTEM RESET {name}" for name in RECOVERY), "SELECT pg_reload_conf()", "SELECT recover_prepared_transactions()"):
+        query(dsn, f"SELECT count(*) FROM run_command_on_all_nodes('{command}') WHERE success")
     return query(dsn, "SELECT coalesce(string_agg(format('%s: %s %s', severity, subject, finding), E'\\n'), 'healthy') FROM citus_health()")

@@ -80,6 +80,16 @@ def test_wrong_password_is_told(alices):
     assert "is not the one in pg_dist_authinfo" in caught.value.diag.message_hint
 
 
+def test_roles_of_standbys(own_cluster):
+    """A role that replicates, by a password, is none that nodes need a password for, unless they have one."""
+    with servers.connect(own_cluster.coordinator) as connection:
+        connection.execute("CREATE ROLE replicator LOGIN REPLICATION PASSWORD 'first'")
+        want_password(own_cluster.workers[0], "replicator")
+        assert rows(connection, "SELECT * FROM citus_node_problems") == []
+        connection.execute("SELECT citus_set_node_password('replicator', 'wrong')")
+        assert {role for role, in rows(connection, "SELECT role FROM citus_node_problems")} == {"replicator"}
+
+
 def test_set_once(alices):
     """One call, from any node, is enough for all; a node that is added later gets it too. Other parameters stay."""
     with servers.connect(alices.workers[1]) as connection:

@@ -248,7 +248,8 @@ def test_connections(healthy):
 
 @pytest.mark.parametrize("setting, bad, severity", [
     ("fsync", "off", "critical"), ("full_page_writes", "off", "critical"), ("autovacuum", "off", "warning"),
-    ("wal_level", "replica", "notice"), ("max_prepared_transactions", "10", "warning")])
+    ("wal_level", "replica", "notice"), ("max_prepared_transactions", "10", "warning"),
+    ("recovery_target_name", "'before'", "warning")])
 def test_setting(healthy, setting, bad, severity):
     node = healthy.workers[0]
     node.sql(f"ALTER SYSTEM SET {setting} = {bad}")

@@ -66,6 +66,8 @@ def test_restored(make_cluster, tmp_path):
                 connection.execute("UPDATE account SET balance = balance + 0")
                 assert sorted(port for port, in rows(connection, "SELECT nodeport FROM pg_dist_node")) == sorted(each.port for each in restored)
                 assert value(connection, "SELECT count(*) FROM pg_prepared_xacts") == 0
+                assert rows(connection, "SELECT name FROM pg_file_settings WHERE name ~ '^(recovery_target|restore_command)'") == []
+                assert rows(connection, "SELECT * FROM citus_health() WHERE subject ~ 'recovery_target'") == []
         with servers.connect(made.coordinator) as connection:
             assert rows(connection, "SELECT count(*) FROM citus_node_problems") == [(0,)]
     finally:
