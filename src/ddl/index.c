@@ -151,20 +151,41 @@ reindex_text(const ReindexStmt *stmt, Oid relid)
 }
 
 /*
- * A copy for shards and other nodes: VERBOSE reports the table's indexes once.
+ * A copy of a statement's options for shards and other nodes: VERBOSE reports
+ * the logical tables only.
  */
-static ReindexStmt *
-without_verbose(ReindexStmt *stmt)
+static List *
+without_verbose(List *options)
 {
-	ReindexStmt *result = copyObject(stmt);
+	List	   *result = copyObject(options);
 	ListCell   *cell;
 
-	foreach(cell, result->params)
+	foreach(cell, result)
 	{
 		if (strcmp(lfirst_node(DefElem, cell)->defname, "verbose") == 0)
-			result->params = foreach_delete_current(result->params, cell);
+			result = foreach_delete_current(result, cell);
 	}
 	return result;
+}
+
+/*
+ * Runs the statement here, and then, unless it was relayed, on the other
+ * nodes, one after the other, outside the distributed transaction, since the
+ * server uses a transaction for each table.  here is what this node does after
+ * it, or NULL.
+ */
+static void
+run_on_each_node_alone(UtilityCall *call, void (*here) (UtilityCall *call))
+{
+	char	   *text = psprintf("%s%s", TASK_TAG_DDL, utility_text(call));
+
+	run_utility_alone(call->pstmt->utilityStmt, call->query);
+	if (here != NULL)
+		here(call);
+	if (call->relayed)
+		return;
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+		remote_exec_alone(node->groupid, text);
 }
 
 /*
@@ -193,14 +214,15 @@ reindex_partitions(const UtilityCall *call, Oid relid)
 }
 
 /*
- * Runs REINDEX for this node's shards of the tables in a schema, which are in
- * another schema, each in a transaction of its own, with the statement's
- * options.  Tables that the user may not maintain are skipped, with a warning
- * by the node that the client is connected to.
+ * Runs REINDEX SCHEMA for this node's shards of the tables in the schema,
+ * which are in another one, each in a transaction of its own.  Tables that the
+ * user may not maintain are skipped, with a warning by the node that the
+ * client is connected to.
  */
 static void
-reindex_shards_in_schema(ReindexStmt *stmt, bool warn)
+reindex_shards_in_schema(UtilityCall *call)
 {
+	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
 	Oid			schema = get_namespace_oid(stmt->name, true);
 	List	   *shards = NIL;
 
@@ -211,8 +233,16 @@ reindex_shards_in_schema(ReindexStmt *stmt, bool warn)
 		if (table == NULL || table->kind == DIST_REFERENCE || get_rel_namespace(relid) != schema)
 			continue;
 		if (compat_may_maintain(relid))
+		{
 			shards = list_concat(shards, local_shard_relids(table));
-		else if (warn)
+			foreach_oid(index, indexes_of_table(relid))
+			{
+				const DistTable *entries = metadata_lookup(global_index_entries(index));
+
+				shards = list_concat(shards, entries != NULL ? local_shard_relids(entries) : NIL);
+			}
+		}
+		else if (!call->relayed)
 			ereport(WARNING,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("permission denied to reindex shards of \"%s\", skipping them", get_rel_name(relid))));
@@ -227,23 +257,21 @@ reindex_shards_in_schema(ReindexStmt *stmt, bool warn)
 		one->kind = REINDEX_OBJECT_TABLE;
 		one->name = NULL;
 		one->relation = makeRangeVar(get_namespace_name(get_rel_namespace(shard)), get_rel_name(shard), -1);
+		one->params = without_verbose(stmt->params);
 		run_utility_alone((Node *) one, "REINDEX");
 	}
 	run_commands_next_transaction();
 }
 
 /*
- * REINDEX SCHEMA and DATABASE, on one node after the other, outside the
- * distributed transaction, since the server uses a transaction for each table.
- * In a database, shards are tables as all others.  REINDEX SYSTEM, and that of
- * a schema that only this node has, is left to the server.
+ * REINDEX SCHEMA and DATABASE.  In a database, shards are tables as all
+ * others.  REINDEX SYSTEM, and that of a schema that only this node has, is
+ * left to the server.
  */
 static bool
 reindex_many(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
-	ReindexStmt *quiet = without_verbose(stmt);
-	char	   *text = utility_text(call);
 	bool		in_schema = stmt->kind == REINDEX_OBJECT_SCHEMA;
 	ObjectAddress object;
 
@@ -252,14 +280,9 @@ reindex_many(UtilityCall *call)
 		(in_schema && (!OidIsValid(object.objectId) || object_is_local(&object))))
 		return false;
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, in_schema ? "REINDEX SCHEMA" : "REINDEX DATABASE");
-	run_utility_alone((Node *) (call->relayed ? quiet : stmt), call->query);
-	if (in_schema)
-		reindex_shards_in_schema(quiet, !call->relayed);
-	if (!call->relayed)
-	{
-		foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
-			remote_exec_alone(node->groupid, psprintf("%s%s", TASK_TAG_DDL, text));
-	}
+	if (call->relayed)
+		stmt->params = without_verbose(stmt->params);
+	run_on_each_node_alone(call, in_schema ? reindex_shards_in_schema : NULL);
 	return true;
 }
 
@@ -311,13 +334,14 @@ bool
 reindex_utility(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
-	ReindexStmt *for_shards = without_verbose(stmt);
+	ReindexStmt *for_shards = copyObject(stmt);
 	const DistTable *table;
 	List	   *entries = NIL;
 	bool		concurrent = false;
 
 	if (stmt->relation == NULL)
 		return reindex_many(call);
+	for_shards->params = without_verbose(stmt->params);
 	foreach_node(DefElem, option, stmt->params)
 		concurrent |= (strcmp(option->defname, "concurrently") == 0);
 	table = utility_table(call, stmt->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
@@ -394,6 +418,10 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 	}
 }
 
+/*
+ * Without a table: those of each node that were clustered before, shards among
+ * them.
+ */
 bool
 cluster_utility(UtilityCall *call)
 {
@@ -401,7 +429,15 @@ cluster_utility(UtilityCall *call)
 	const DistTable *table;
 
 	if (compat_repacked(stmt) == NULL)
-		return false;
+	{
+		if (metadata_tables(0) == NIL)
+			return false;
+		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
+		if (call->relayed)
+			stmt->params = without_verbose(stmt->params);
+		run_on_each_node_alone(call, NULL);
+		return true;
+	}
 	table = utility_table(call, compat_repacked(stmt), AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;

@@ -61,33 +61,6 @@ def files_of_indexes(connection, table):
                              "indexrelid)::text, ',') FROM pg_index WHERE indrelid = '%%s'::regclass$$)", [table])
 
 
-@pytest.mark.parametrize("options", ["", "(CONCURRENTLY, VERBOSE) "])
-def test_reindex_of_many(connect, cluster, schema, options):
-    """REINDEX SCHEMA and DATABASE, without a name from 16 on, reach the shards of all nodes; their users are told of others' tables."""
-    session = connect(cluster.coordinator)
-    session.execute(f"SET search_path = {schema}")
-    fill(session, "t", 100)
-    session.execute("CREATE TABLE r (a int PRIMARY KEY); SELECT create_reference_table('r')")
-    files = [files_of_indexes(session, "t"), files_of_indexes(session, "r")]
-    for statement in (f"SCHEMA {schema}", "DATABASE postgres", "DATABASE"):
-        if statement != "DATABASE" or session.info.server_version >= 160000:
-            session.execute(f"REINDEX {options}{statement}")
-            files += [files_of_indexes(session, "t"), files_of_indexes(session, "r")]
-    for states in (files[::2], files[1::2]):
-        assert all(len(set(of_one_shard)) == len(states) for of_one_shard in zip(*states))
-    with pytest.raises(psycopg.errors.ActiveSqlTransaction), session.transaction():
-        session.execute(f"REINDEX SCHEMA {schema}")
-    session.execute(f"CREATE ROLE schema_owner LOGIN; ALTER SCHEMA {schema} OWNER TO schema_owner")
-    try:
-        with connect(cluster.coordinator, user="schema_owner") as owner:
-            said = []
-            owner.add_notice_handler(lambda notice: said.append(notice.message_primary))
-            owner.execute(f"REINDEX SCHEMA {schema}")
-            assert said == ['permission denied to reindex shards of "t", skipping them']
-    finally:
-        session.execute(f"ALTER SCHEMA {schema} OWNER TO postgres; DROP ROLE schema_owner")
-
-
 def test_event_trigger_of_reindex(connect, cluster, schema):
     """It fires once (17)."""
     session = connect(cluster.coordinator)

@@ -126,6 +126,7 @@ SELECT count(*) FROM t WHERE NOT v OPERATOR(===) 3;
 -- 16: maintenance of a whole database
 REINDEX (VERBOSE false) SCHEMA pg_toast;
 REINDEX SYSTEM;
+CLUSTER (VERBOSE false);
 -- 17: only owners of tables may maintain; privileges shown
 GRANT MAINTAIN ON parted TO pg_monitor;
 SELECT has_table_privilege('pg_monitor', 'parted', 'MAINTAIN'), relacl::text LIKE '%pg_monitor=m%' FROM pg_class WHERE oid = 'parted'::regclass;
