@@ -29,7 +29,8 @@ BUNDLES = (
     {"DateStyle": "ISO, MDY", "IntervalStyle": "postgres", "TimeZone": "Pacific/Chatham",
      "extra_float_digits": "3", "quote_all_identifiers": "on", "array_nulls": "off"},
     {"DateStyle": "ISO, YMD", "default_text_search_config": "pg_catalog.english",
-     "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"},
+     "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
+     "jit": "off"},  # what must scan all the same costs so much that each run would be compiled
 )
 # Tables that scripts make must still come into their schema.
 PATHS = ("{schema}, public", "{schema}", "{schema}, pg_catalog, public")
