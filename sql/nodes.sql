@@ -182,6 +182,21 @@ COMMENT ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, int
 	'add a secondary node to the group of a primary node';
 REVOKE ALL ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, integer, name) FROM public;
 
+CREATE FUNCTION pg_catalog.citus_session_token()
+	RETURNS text LANGUAGE plpgsql STRICT SET search_path = pg_catalog
+AS $$
+BEGIN
+	-- without synchronous_commit, what has been committed may not have been flushed
+	RETURN (SELECT string_agg(groupid || ':' || place, ',' ORDER BY groupid) FROM citus_internal.rows_of_all_nodes(format($query$
+		SELECT groupid, CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+			ELSE pg_catalog.%I() END FROM pg_catalog.pg_dist_local_group $query$,
+		CASE current_setting('synchronous_commit') WHEN 'off' THEN 'pg_current_wal_insert_lsn' ELSE 'pg_current_wal_flush_lsn' END))
+		AS r(groupid integer, place pg_lsn));
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_session_token() IS
+	'a value for citus.session_token, with which another session sees on standbys all that has been committed before';
+
 CREATE FUNCTION pg_catalog.citus_add_clone_node(replica_hostname text, replica_port integer, primary_hostname text,
 	primary_port integer)
 	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_clone_node';

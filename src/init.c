@@ -61,6 +61,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "rebalance/shard_sizes.h"
+#include "remote/follower_probe.h"
 #include "remote/connection.h"
 #include "remote/wire_type.h"
 #include "resolve/analysis.h"
@@ -141,6 +142,7 @@ _PG_init(void)
 	node_session_init();
 	stat_counters_init();
 	remote_init();
+	follower_probe_init();
 	txn_init();
 	analysis_init();
 	tenant_init();

@@ -29,6 +29,12 @@
 #define guc_enum_text(setting, value) config_enum_lookup_by_value(GUC_ENUM(setting), value)
 #endif
 
+/* What a check hook's extra is made of; in 15, plain memory of the process. */
+#if PG_VERSION_NUM < 160000
+#define guc_malloc(elevel, size) malloc(size)
+#define guc_free(pointer) free(pointer)
+#endif
+
 /*
  * The entry of a setting, or NULL.  The pointer stays valid, except of
  * placeholders, which a library may replace.

@@ -163,6 +163,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 		if (tag.traits.explain != 0)
 			explain_task_start(query_desc, &tag);
 	}
+	else
+		follower_check_token();
 	if (tag.traits.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tenant_task_starts(query_desc, &tag);
 	if (tag.kind == TAG_SHARD)

@@ -216,8 +216,8 @@ finish_ending(RemoteConn *conn)
 /*
  * Whether an idle connection that is not used in this transaction yet may be
  * used now.  Closes it if it is broken, or leads to a former address of the
- * node.  If hopeful, one that was just used isn't tested: the caller can
- * handle a broken one.
+ * node, but not if it leads to another node of the group.  If hopeful, one
+ * that was just used isn't tested: the caller can handle a broken one.
  */
 static bool
 still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
@@ -225,6 +225,9 @@ still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
 	if (conn->nodeport == node->port && strcmp(conn->nodename, node->host) == 0 &&
 		((hopeful && just_used(conn)) || channel_alive(&conn->priv->channel)))
 		return true;
+	if (node_at_address(conn->nodename, conn->nodeport) != NULL && node_at_address(conn->nodename, conn->nodeport)->nodeid != node->nodeid)
+		return false;			/* a secondary, or its primary, for other
+								 * transactions */
 	connect_close(conn);
 	return false;
 }

@@ -122,3 +122,128 @@ def test_no_secondary(followed):
         connection.execute("SET citus.use_secondary_nodes = always")
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="no secondary node in cluster \"default\""):
             connection.execute("SELECT count(*) FROM d")
+
+
+def connect_reader(followed, mode):
+    return psycopg.connect(followed.coordinator.dsn, options=f"-c citus.cluster_name=reports -c citus.use_secondary_nodes={mode}", autocommit=True)
+
+
+def test_read_your_writes(followed, reader):
+    """With the token of a session that has written, another one waits until standbys show that, or errs; with prefer, it reads the primary."""
+    with servers.connect(followed.coordinator) as writer, connect_reader(followed, "prefer") as preferring:
+        caught_up(followed, writer)
+        token = value(writer, "SELECT citus_session_token()")
+        assert sorted(int(part.split(":")[0]) for part in token.split(",")) == [0, 1, 2]
+        for round_ in range(20):
+            writer.execute("UPDATE d SET v = v + 1")
+            token = value(writer, "SELECT citus_session_token()")
+            total = value(writer, "SELECT sum(v) FROM d")
+            for connection in (reader, preferring):
+                connection.execute("SELECT set_config('citus.session_token', %s, false)", [token])
+                assert value(connection, "SELECT sum(v) FROM d") == total, round_
+                with connection.transaction():
+                    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                    assert value(connection, "SELECT sum(v) FROM d") == total
+        pause(followed.standbys[0])
+        try:
+            writer.execute("UPDATE d SET v = v + 1")
+            for connection in (reader, preferring):
+                connection.execute("SET citus.follower_wait_timeout = '100ms'")
+                connection.execute("SELECT set_config('citus.session_token', %s, false)", [value(writer, "SELECT citus_session_token()")])
+            assert value(preferring, "SELECT sum(v) FROM d") == value(writer, "SELECT sum(v) FROM d")
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="citus.session_token"):
+                reader.execute("SELECT sum(v) FROM d")
+        finally:
+            pause(followed.standbys[0], False)
+        wait_until(lambda: succeeds(reader, "SELECT sum(v) FROM d"), "the standby")
+        writer.execute("UPDATE d SET v = v - 21")
+        for damaged in ("x", "1:0/0,", "1:0/0,x", "1", "1:0", "1:0/0 ", "1:0/zz"):
+            with pytest.raises(psycopg.errors.InvalidParameterValue):
+                reader.execute("SELECT set_config('citus.session_token', %s, false)", [damaged])
+        # a session on a standby itself doesn't read what it stands for either
+        with servers.connect(followed.standbys[0]) as there:
+            there.execute("SELECT set_config('citus.session_token', '1:FFFFFFFF/0', false)")
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="not yet replayed"):
+                there.execute("SELECT * FROM r")
+
+
+def test_fallback(followed):
+    """With prefer, a standby that has fallen behind, or is down, is passed over, and used again later."""
+    with servers.connect(followed.coordinator) as writer, connect_reader(followed, "prefer") as connection:
+        caught_up(followed, writer)
+        assert value(connection, "SELECT count(*) FROM d") == 1000
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("UPDATE d SET v = v")
+        connection.execute("SET citus.max_follower_staleness = '3s'")
+        pause(followed.standbys[1])
+        writer.execute("UPDATE d SET v = v + 1")
+        wait_until(lambda: value(connection, "SELECT sum(v) FROM d") == value(writer, "SELECT sum(v) FROM d"), "the primary to be read")
+        pause(followed.standbys[1], False)
+        followed.standbys[1].kill()
+        with connect_reader(followed, "prefer") as other:
+            assert value(other, "SELECT sum(v) FROM d") == value(writer, "SELECT sum(v) FROM d")
+        with connect_reader(followed, "always") as other, pytest.raises(psycopg.OperationalError):
+            other.execute("SELECT sum(v) FROM d")
+        wait_until(lambda: value(connection, "SELECT sum(v) FROM d") == value(writer, "SELECT sum(v) FROM d") if succeeds_at_all(connection) else False, "the primary")
+        followed.standbys[1].start()
+        writer.execute("UPDATE d SET v = v - 1")
+        caught_up(followed, writer)
+
+
+def succeeds_at_all(connection):
+    try:
+        connection.execute("SELECT sum(v) FROM d")
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_read_only_transactions(followed):
+    """With read_only, READ ONLY transactions read standbys, and others, on the same session, the primaries."""
+    with servers.connect(followed.coordinator) as writer, connect_reader(followed, "read_only") as connection:
+        caught_up(followed, writer)
+        before = value(writer, "SELECT sum(v) FROM d")
+        for standby in followed.standbys:
+            pause(standby)
+        try:
+            for round_ in range(1, 4):
+                connection.execute("UPDATE d SET v = v + 1")
+                for level in ("READ COMMITTED", "REPEATABLE READ"):
+                    connection.execute(f"BEGIN ISOLATION LEVEL {level} READ ONLY")
+                    assert value(connection, "SELECT sum(v) FROM d") == before
+                    assert value(connection, "SELECT v FROM d WHERE id = 5") is not None
+                    connection.execute("COMMIT")
+                    assert value(connection, "SELECT sum(v) FROM d") == before + 1000 * round_
+                connection.execute("BEGIN")
+                connection.execute("UPDATE d SET v = v WHERE id = 1")
+                assert value(connection, "SELECT sum(v) FROM d") == before + 1000 * round_
+                connection.execute("COMMIT")
+        finally:
+            for standby in followed.standbys:
+                pause(standby, False)
+        connection.execute("UPDATE d SET v = v - 3")
+        caught_up(followed, writer)
+
+
+def test_through_the_gateway(followed):
+    """Clients of the gateway that ask for it read standbys in READ ONLY transactions."""
+    port = followed.coordinator.start_gateway()
+    followed.coordinator.wait_for_gateway(port)
+    with servers.connect(followed.coordinator) as writer, \
+            psycopg.connect(followed.coordinator.dsn, port=port, autocommit=True, options="-c citus.use_secondary_nodes=read_only") as client:
+        caught_up(followed, writer)
+        for standby, node in zip(followed.standbys, followed.workers, strict=True):
+            writer.execute("SELECT citus_remove_node('127.0.0.1', %s)", [standby.port])
+            writer.execute("SELECT citus_add_secondary_node('127.0.0.1', %s, '127.0.0.1', %s)", [standby.port, node.port])
+            pause(standby)
+        try:
+            for query in ("SELECT sum(v) FROM d", "SELECT v FROM d WHERE id = 5"):
+                before = value(client, query)
+                client.execute("UPDATE d SET v = v + 1")
+                client.execute("BEGIN READ ONLY")
+                assert value(client, query) == before - (0 if query.startswith("SELECT sum") else 1)
+                client.execute("COMMIT")
+                assert value(client, query) > before
+        finally:
+            for standby in followed.standbys:
+                pause(standby, False)
