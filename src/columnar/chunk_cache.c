@@ -206,6 +206,12 @@ trim_after_transaction(XactEvent event, void *arg)
 		shrink_chunk_cache((Size) chunk_cache_kilobytes * 1024, NO_FETCH);
 }
 
+Size
+chunk_cache_room(void)
+{
+	return (Size) chunk_cache_kilobytes * 1024;
+}
+
 void
 chunk_cache_init(void)
 {

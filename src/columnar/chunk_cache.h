@@ -31,6 +31,9 @@ extern ChunkLookup *chunk_cache_chunk(StripeStore *store, StripeReader *reader, 
  */
 extern void chunk_cache_trim(void);
 
+/* How many bytes are kept for later fetches. */
+extern Size chunk_cache_room(void);
+
 extern void chunk_cache_init(void);
 
 #endif							/* CITUS_COLUMNAR_CHUNK_CACHE_H */

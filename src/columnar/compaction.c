@@ -286,6 +286,7 @@ move_stripe(Compaction *compaction, StripeScan *scan, int number, TupleTableSlot
 	}
 	stripe_store_delete_stream(&scan->store, stripe->record.data_id, compaction->cid);
 	stripe_store_delete(&scan->store, &stripe->at, compaction->cid);
+	DEBUG_POINT("columnar-move");
 }
 
 /* What choose_stripes() knows of a stripe. */

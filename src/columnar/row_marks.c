@@ -37,6 +37,7 @@
 
 #include "columnar/row_marks.h"
 #include "compat/varlena.h"
+#include "lib/debug_point.h"
 
 /* Numbers are stored: they stay as they are. */
 typedef enum MarkKind
@@ -231,6 +232,7 @@ require_mark(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid, Mar
 		mark->check = mark_check(stripe, MARK_NUMBER(row), mark);
 		*at = stripe_store_insert(store, stripe->record.data_id, MARK_NUMBER(row), mark, sizeof(MarkRecord),
 								  GetCurrentCommandId(true), STORED_FOR_ALL);
+		DEBUG_POINT("columnar-head");
 	}
 	UnlockTuple(store->table, ctid, ExclusiveLock);
 }
@@ -328,6 +330,7 @@ row_mark_gone(StripeStore *store, const StripeInfo *stripe, uint32 row, ItemPoin
 		ItemPointerSetInvalid(&mark.next);
 	mark.check = mark_check(stripe, MARK_NUMBER(row), &mark);
 	stripe_store_update(store, head, stripe->record.data_id, MARK_NUMBER(row), &mark, sizeof(mark), cid);
+	DEBUG_POINT("columnar-mark");
 }
 
 bool

@@ -141,7 +141,7 @@ next_scanned_row(ColumnarScanState *state, bool *passes)
 
 	if (state->scan == NULL)
 		begin_table_scan(state);
-	if (!table_scan_next_values(state->scan, state->css.ss.ss_ScanTupleSlot, &filtered))
+	if (!table_scan_next_values(state->scan, state->css.ss.ps.state->es_direction, state->css.ss.ss_ScanTupleSlot, &filtered))
 		return false;
 	*passes = filtered && row_filter_is_complete(state->row_filter);
 	return true;

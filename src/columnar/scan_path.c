@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 
 #include "columnar/bitmap_scan.h"
+#include "columnar/chunk_cache.h"
 #include "columnar/columnar.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
@@ -30,6 +31,9 @@
 
 /* What it costs to expand a value, as a share of cpu_operator_cost. */
 #define EXPAND_COST 0.04
+
+/* To find a row's values in expanded chunks, in units of that. */
+#define FETCH_COST 40
 
 /*
  * Attribute numbers (offset by FirstLowInvalidHeapAttributeNumber) that a scan
@@ -125,7 +129,7 @@ make_scan_path(RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
 	path->path.rows = seqscan->rows;
 	path->path.startup_cost = seqscan->startup_cost;
 	path->path.total_cost = Max(seqscan->total_cost - saved, seqscan->startup_cost);
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
 	path->methods = &columnar_path_methods;
 	return &path->path;
 }
@@ -137,19 +141,51 @@ expand_group_cost(RelOptInfo *rel, Bitmapset *attnos)
 		cpu_operator_cost * EXPAND_COST;
 }
 
+/* How often a path is expected to run: once for each row of what it joins. */
+static double
+count_of_runs(PlannerInfo *root, const Path *path)
+{
+	double		runs = -1;
+	int			relid = -1;
+
+	if (path->param_info == NULL)
+		return 1;
+	while ((relid = bms_next_member(path->param_info->ppi_req_outer, relid)) >= 0)
+	{
+		RelOptInfo *outer = relid < root->simple_rel_array_size ? root->simple_rel_array[relid] : NULL;
+
+		if (outer != NULL && outer->rows > 0 && (runs < 0 || outer->rows < runs))
+			runs = outer->rows;
+	}
+	return Max(runs, 1);
+}
+
 /*
  * A row that an index has found needs its chunk group expanded, the needed
- * columns of it.
+ * columns of it, unless they are in the session's cache: there are as many
+ * expansions as chunk groups, and beyond these as the cache has no room for.
  */
 static void
-add_fetch_cost(RelOptInfo *rel, List *paths, Bitmapset *attnos)
+add_fetch_cost(PlannerInfo *root, RelOptInfo *rel, List *paths, Bitmapset *attnos)
 {
 	double		group_cost = expand_group_cost(rel, attnos);
+	double		groups = Max(ceil(rel->tuples / Max(columnar_default_group_rows(), 1)), 1);
+	double		bytes = rel->tuples * Max(rel->reltarget->width, (int) sizeof(Datum));
+	double		cached = Min(1, chunk_cache_room() / Max(bytes, 1));
 
 	foreach_ptr(Path, path, paths)
 	{
-		if (IsA(path, IndexPath))
-			path->total_cost += path->rows * group_cost;
+		double		runs;
+		double		fetches;
+		double		expansions;
+
+		if (!IsA(path, IndexPath))
+			continue;
+		runs = count_of_runs(root, path);
+		fetches = path->rows * runs;
+		expansions = Min(fetches, groups);
+		expansions += (fetches - expansions) * (1 - cached);
+		path->total_cost += expansions / runs * group_cost + path->rows * FETCH_COST * cpu_operator_cost;
 	}
 }
 
@@ -238,8 +274,8 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		bitmaps = make_bitmap_paths(rel, rel->pathlist, attnos);
 	rel->pathlist = without_server_scans(rel->pathlist);
 	rel->partial_pathlist = without_server_scans(rel->partial_pathlist);
-	add_fetch_cost(rel, rel->pathlist, attnos);
-	add_fetch_cost(rel, rel->partial_pathlist, attnos);
+	add_fetch_cost(root, rel, rel->pathlist, attnos);
+	add_fetch_cost(root, rel, rel->partial_pathlist, attnos);
 	list_sort(rel->pathlist, compare_total_costs);
 	list_sort(rel->partial_pathlist, compare_total_costs);
 

@@ -31,6 +31,7 @@
 #include "utils/snapmgr.h"
 
 #include "columnar/stripe_directory.h"
+#include "lib/debug_point.h"
 
 /* Less than any id that the server gives to a toasted value. */
 #define DIRECTORY_ID ((Oid) 1)
@@ -190,6 +191,7 @@ stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, Stri
 	stripe->record.crc = crc_of_record(&stripe->record, BLOCK_TO_NUMBER(stripe->first_block));
 	stripe->at = stripe_store_insert(store, DIRECTORY_ID, BLOCK_TO_NUMBER(stripe->first_block), &stripe->record,
 									 sizeof(StripeRecord), cid, STORED_BY_TRANSACTION);
+	DEBUG_POINT("columnar-reserve");
 	UnlockTuple(store->toast, &lock, ExclusiveLock);
 }
 
@@ -216,6 +218,7 @@ stripe_directory_complete(StripeStore *store, StripeInfo *stripe)
 	stripe->record.state = STRIPE_WRITTEN;
 	stripe->record.crc = crc_of_record(&stripe->record, BLOCK_TO_NUMBER(stripe->first_block));
 	stripe_store_overwrite(store, &stripe->at, &stripe->record, sizeof(StripeRecord));
+	DEBUG_POINT("columnar-complete");
 }
 
 static void

@@ -222,9 +222,9 @@ select_visible_rows(StripeScan *scan)
 }
 
 bool
-stripe_scan_next_group(StripeScan *scan)
+stripe_scan_next_group(StripeScan *scan, bool backward)
 {
-	while (next_wanted_group(scan, false))
+	while (next_wanted_group(scan, backward))
 	{
 		int			column = -1;
 

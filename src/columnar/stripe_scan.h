@@ -75,10 +75,10 @@ extern bool stripe_scan_next(StripeScan *scan, ScanDirection direction);
 /*
  * Goes to the next chunk group that has wanted rows, which it selects; false
  * at the end.  The scan's columns are loaded then: those that the filter
- * didn't need only if it has left rows.  For forward scans, which don't call
+ * didn't need only if it has left rows.  For scans that don't call
  * stripe_scan_next().
  */
-extern bool stripe_scan_next_group(StripeScan *scan);
+extern bool stripe_scan_next_group(StripeScan *scan, bool backward);
 
 /* Opens a stripe, unless it is open; closes the one that is open. */
 extern void stripe_scan_enter(StripeScan *scan, int stripe);

@@ -38,6 +38,7 @@
 #include "columnar/stripe_store.h"
 #include "compat/table_am.h"
 #include "compat/varlena.h"
+#include "lib/debug_point.h"
 
 #define Anum_toast_chunk_id 1
 #define Anum_toast_chunk_seq 2
@@ -277,6 +278,7 @@ insert_stream_row(StreamWriter *writer, const char *bytes, Size len)
 	CHECK_FOR_INTERRUPTS();
 	tuple = form_store_tuple(writer->store, writer->id, writer->next_number, bytes, len);
 	heap_insert(writer->store->toast, tuple, writer->cid, insert_options(writer->how), writer->bulk);
+	DEBUG_POINT("columnar-stream");
 	insert_index_entries(writer->store, tuple, writer->id, writer->next_number++);
 	heap_freetuple(tuple);
 }

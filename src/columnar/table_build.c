@@ -25,6 +25,7 @@
 #include "columnar/table_build.h"
 #include "columnar/table_scan.h"
 #include "compat/table_am.h"
+#include "lib/debug_point.h"
 
 static void
 columnar_relation_set_new_filelocator(Relation table, const RelFileLocator *locator, char persistence,
@@ -172,6 +173,7 @@ columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relat
 	if (stripe_store_open(&store, new_table, RowExclusiveLock))
 	{
 		stripe_directory_set_rewritten(&store);
+		DEBUG_POINT("columnar-rewrite");
 		stripe_store_close(&store);
 	}
 }

@@ -35,6 +35,7 @@
 #include "columnar/table_index.h"
 #include "columnar/table_scan.h"
 #include "compat/sort_datum.h"
+#include "lib/debug_point.h"
 
 /*
  * A copy of a relation, with the heap as its access method.  It is not freed
@@ -192,6 +193,7 @@ columnar_index_build_range_scan(Relation table, Relation index, struct IndexInfo
 		stripe_writer_flush(table);
 	if (index->rd_rel->relam != BRIN_AM_OID)
 		rows = index_stripes(table, index, info, snapshot, shared, callback, callback_state);
+	DEBUG_POINT("columnar-index");
 	rows += index_row_wise_part(table, index, info, allow_sync, anyvisible, progress, start, nblocks, callback,
 								callback_state, snapshot, scan);
 	if (registered)

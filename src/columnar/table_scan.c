@@ -4,8 +4,10 @@
  *	  The access method's scans.
  *
  * A scan returns the rows of the stripes, then those of the row-wise part,
- * which a scan of the heap finds (backward, the other way round).  All columns
- * are read: the server's own scan doesn't say which it needs.
+ * which a scan of the heap finds (backward, the other way round).  A scan of a
+ * range of ctids returns rows in their order, so the row-wise part comes
+ * first.  All columns are read: the server's own scan doesn't say which it
+ * needs.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,8 +73,9 @@ columnar_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_para
 	if (scan->stripes != NULL)
 		stripe_scan_rewind(scan->stripes);
 	scan->part = SCAN_STRIPES;
-	scan->next_selected = 0;
+	scan->selected_at = 0;
 	scan->sample_next = 0;
+	scan->range_begun = false;
 	GetHeapamTableAmRoutine()->scan_rescan(scan->heap, NULL, set_params, allow_strat, allow_sync, allow_pagemode);
 }
 
@@ -102,6 +105,8 @@ snapshot_for_stripes(ColumnarScan *scan)
 	return ActiveSnapshotSet() ? GetActiveSnapshot() : SnapshotSelf;
 }
 
+static bool group_is_in_range(void *arg, const StripeReader *reader, int group);
+
 void
 table_scan_begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 {
@@ -121,6 +126,11 @@ table_scan_begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 		scan->stripes->test_arg = scan->projection->test_arg;
 		scan->stripes->filter = scan->projection->filter;
 		scan->stripes->filter_arg = scan->projection->filter_arg;
+	}
+	if (scan->ranged)
+	{
+		scan->stripes->test = group_is_in_range;
+		scan->stripes->test_arg = scan;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -170,6 +180,87 @@ columnar_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTab
 	return false;
 }
 
+static bool
+ctid_is_in_range(ColumnarScan *scan, ItemPointer ctid)
+{
+	return ItemPointerCompare(ctid, &scan->range_min) >= 0 && ItemPointerCompare(ctid, &scan->range_max) <= 0;
+}
+
+/* ChunkGroupTest: whether the range has ctids of a chunk group's rows. */
+static bool
+group_is_in_range(void *arg, const StripeReader *reader, int group)
+{
+	ColumnarScan *scan = arg;
+	uint32		start = 0;
+	ItemPointerData first;
+	ItemPointerData last;
+
+	for (int i = 0; i < group; i++)
+		start += reader->footer.group_rows[i];
+	stripe_ctid_of_row(reader->stripe.first_block, start, &first);
+	stripe_ctid_of_row(reader->stripe.first_block, start + reader->footer.group_rows[group] - 1, &last);
+	return ItemPointerCompare(&first, &scan->range_max) <= 0 && ItemPointerCompare(&last, &scan->range_min) >= 0;
+}
+
+static void
+columnar_scan_set_tidrange(TableScanDesc sscan, ItemPointer mintid, ItemPointer maxtid)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	scan->ranged = true;
+	scan->range_begun = false;
+	scan->range_min = *mintid;
+	scan->range_max = *maxtid;
+	if (scan->stripes != NULL)
+		stripe_scan_rewind(scan->stripes);
+	GetHeapamTableAmRoutine()->scan_set_tidrange(scan->heap, mintid, maxtid);
+}
+
+static bool
+next_stripe_row_of_range(ColumnarScan *scan, ScanDirection direction, TupleTableSlot *slot)
+{
+	while (stripe_scan_next(scan->stripes, direction))
+	{
+		ItemPointerData ctid;
+
+		stripe_ctid_of_row(scan->stripes->reader->stripe.first_block, (uint32) scan->stripes->row, &ctid);
+		if (!ctid_is_in_range(scan, &ctid))
+			continue;
+		stripe_reader_store_tuple(scan->stripes->reader, (uint32) scan->stripes->row, slot);
+		return true;
+	}
+	return false;
+}
+
+static bool
+columnar_scan_getnextslot_tidrange(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+	bool		backward = ScanDirectionIsBackward(direction);
+	ColumnarScanPart last = backward ? SCAN_ROW_WISE : SCAN_STRIPES;
+
+	table_scan_begin_stripes(scan, slot->tts_tupleDescriptor);
+	if (!scan->range_begun)
+	{
+		scan->range_begun = true;
+		scan->part = backward ? SCAN_STRIPES : SCAN_ROW_WISE;
+		scan->stripes->group = backward ? scan->stripes->ngroups : -1;
+	}
+	for (;;)
+	{
+		bool		found = scan->part == SCAN_STRIPES ? next_stripe_row_of_range(scan, direction, slot) :
+			GetHeapamTableAmRoutine()->scan_getnextslot_tidrange(scan->heap, direction, slot);
+
+		if (found || scan->part == last)
+		{
+			if (!found)
+				ExecClearTuple(slot);
+			return found;
+		}
+		scan->part = last;
+	}
+}
+
 void
 table_scan_project(TableScanDesc sscan, const ColumnarProjection *projection)
 {
@@ -215,14 +306,25 @@ store_values_of_heap(const ColumnarScan *scan, TupleTableSlot *slot)
 	slot->tts_tid = scan->heap_slot->tts_tid;
 }
 
-/* Goes to a chunk group with selected rows that were not returned yet. */
+/*
+ * Finds the next selected row of the stripes, in the chunk group that is
+ * loaded or in another one; false if there is none.
+ */
 static bool
-has_selected_rows(ColumnarScan *scan)
+next_selected_row(ColumnarScan *scan, bool backward, uint32 *row)
 {
-	if (scan->next_selected < scan->stripes->nselected)
-		return true;
-	scan->next_selected = 0;
-	return stripe_scan_next_group(scan->stripes);
+	StripeScan *stripes = scan->stripes;
+
+	if (backward ? scan->selected_at <= 0 : scan->selected_at + 1 >= (int64) stripes->nselected)
+	{
+		scan->selected_at = 0;
+		if (!stripe_scan_next_group(stripes, backward))
+			return false;
+		scan->selected_at = backward ? (int64) stripes->nselected : -1;
+	}
+	scan->selected_at += backward ? -1 : 1;
+	*row = stripes->selected[scan->selected_at];
+	return true;
 }
 
 /* Begins, with a slot that later gets the projection's values. */
@@ -244,36 +346,58 @@ table_scan_next_group(TableScanDesc sscan, TupleTableSlot *slot)
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 
 	begin_values(scan, slot);
-	if (scan->part != SCAN_STRIPES || !stripe_scan_next_group(scan->stripes))
+	if (scan->part != SCAN_STRIPES || !stripe_scan_next_group(scan->stripes, false))
 		return NULL;
-	scan->next_selected = scan->stripes->nselected;
+	scan->selected_at = scan->stripes->nselected;
 	return scan->stripes;
 }
 
+static bool
+next_values_of_stripes(ColumnarScan *scan, bool backward, TupleTableSlot *slot, bool *filtered)
+{
+	uint32		row;
+
+	if (!next_selected_row(scan, backward, &row))
+		return false;
+	store_values_of_stripe(scan, row, slot);
+	*filtered = scan->projection->filter != NULL;
+	return true;
+}
+
 bool
-table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot, bool *filtered)
+table_scan_next_values(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot, bool *filtered)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
+	bool		backward = ScanDirectionIsBackward(direction);
 
 	*filtered = false;
 	begin_values(scan, slot);
-	if (scan->part == SCAN_STRIPES)
+	if (backward && scan->part == SCAN_STRIPES && scan->stripes->group < 0)
 	{
-		if (has_selected_rows(scan))
-		{
-			store_values_of_stripe(scan, scan->stripes->selected[scan->next_selected++], slot);
-			*filtered = scan->projection->filter != NULL;
+		/* A backward scan that begins, begins at the end. */
+		scan->part = SCAN_ROW_WISE;
+		scan->stripes->group = scan->stripes->ngroups;
+	}
+	if (!backward && scan->part == SCAN_STRIPES)
+	{
+		if (next_values_of_stripes(scan, false, slot, filtered))
 			return true;
-		}
 		scan->part = SCAN_ROW_WISE;
 	}
-	if (!GetHeapamTableAmRoutine()->scan_getnextslot(scan->heap, ForwardScanDirection, scan->heap_slot))
+	if (scan->part == SCAN_ROW_WISE)
 	{
-		ExecClearTuple(slot);
-		return false;
+		if (GetHeapamTableAmRoutine()->scan_getnextslot(scan->heap, direction, scan->heap_slot))
+		{
+			store_values_of_heap(scan, slot);
+			return true;
+		}
+		if (backward)
+			scan->part = SCAN_STRIPES;
 	}
-	store_values_of_heap(scan, slot);
-	return true;
+	if (backward && next_values_of_stripes(scan, true, slot, filtered))
+		return true;
+	ExecClearTuple(slot);
+	return false;
 }
 
 void
@@ -353,6 +477,8 @@ table_scan_set(TableAmRoutine *routine)
 	routine->scan_end = columnar_scan_end;
 	routine->scan_rescan = columnar_scan_rescan;
 	routine->scan_getnextslot = columnar_scan_getnextslot;
+	routine->scan_set_tidrange = columnar_scan_set_tidrange;
+	routine->scan_getnextslot_tidrange = columnar_scan_getnextslot_tidrange;
 	routine->parallelscan_estimate = columnar_parallelscan_estimate;
 	routine->parallelscan_initialize = columnar_parallelscan_initialize;
 	routine->parallelscan_reinitialize = columnar_parallelscan_reinitialize;

@@ -63,8 +63,13 @@ typedef struct ColumnarScan
 	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
 	int		   *column_numbers; /* the projection's, from 0 */
 	int			ncolumns;
-	uint32		next_selected;	/* of the rows that the stripes' scan
-								 * selected */
+	int64		selected_at;	/* the current one of the rows that the
+								 * stripes' scan selected */
+
+	bool		ranged;			/* a scan of ctids from one to another */
+	bool		range_begun;
+	ItemPointerData range_min;
+	ItemPointerData range_max;
 
 	AnalyzePhase analyze_phase;
 	int			analyze_group;	/* the next one */
@@ -89,11 +94,11 @@ extern pg_atomic_uint64 *table_scan_shared_groups(TableScanDesc scan);
 extern void table_scan_project(TableScanDesc scan, const ColumnarProjection *projection);
 
 /*
- * The next row, forward: the values of the columns in the slot, all others
- * NULL.  They are valid until the next call.  *filtered: the projection's
+ * The next row: the values of the columns in the slot, all others NULL.  They
+ * are valid until the next call.  *filtered: the projection's
  * filter wants the row; it isn't asked about rows of the row-wise part.
  */
-extern bool table_scan_next_values(TableScanDesc scan, TupleTableSlot *slot, bool *filtered);
+extern bool table_scan_next_values(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot, bool *filtered);
 
 /*
  * The next chunk group, with the rows that the filter wants selected, of a

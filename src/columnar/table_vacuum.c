@@ -34,6 +34,7 @@
 #include "columnar/table_vacuum.h"
 #include "compat/index_vacuum.h"
 #include "compat/table_am.h"
+#include "lib/debug_point.h"
 
 /* The row-wise part isn't cut off for less. */
 #define LEAST_EMPTY_PAGES 16
@@ -154,6 +155,7 @@ vacuum_stripe_entries(Relation table, int message_level, BufferAccessStrategy st
 		if (dead.count != stripe_directory_cleaned_rows(&store))
 		{
 			remove_dead_entries(table, &dead, message_level, strategy);
+			DEBUG_POINT("columnar-vacuum");
 			stripe_directory_set_cleaned_rows(&store, dead.count);
 		}
 	}

@@ -1,0 +1,83 @@
+"""Scans of columnar tables that go back, and scans of ranges of ctids; what index scans are expected to cost."""
+
+import random
+
+import pytest
+
+from harness.servers import rows, value
+from pomelo_check.sample import SEED
+
+ROWS = 5000
+STEPS = 60
+FIRST_STRIPE = 2147483648
+QUERIES = ["SELECT a, b FROM {t}", "SELECT a, b FROM {t} WHERE a % 3 = 0", "SELECT a FROM {t} WHERE b LIKE 'k1%' AND a <> 77",
+           "SELECT a FROM {t} WHERE a < 0", "SELECT ctid, a FROM {t} WHERE ctid > '(0,3)' AND ctid < '(2147483655,77)'",
+           "SELECT ctid, xmin = '1', a FROM {t}"]
+
+
+@pytest.fixture
+def table(schema, coordinator):
+    """A local columnar table with several stripes, deleted rows and rows beside the stripes."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (a int PRIMARY KEY, b text) USING columnar "
+                        "WITH (columnar.chunk_group_row_limit = 1000, columnar.stripe_row_limit = 2000)")
+    coordinator.execute("SET columnar.row_wise_limit = 0; SET max_parallel_workers_per_gather = 0")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT i, 'k' || i % 20 FROM generate_series(1, {ROWS}) i")
+    coordinator.execute(f"UPDATE {schema}.t SET b = 'k1' WHERE a % 100 = 0; DELETE FROM {schema}.t WHERE a % 7 = 0 OR a BETWEEN 1000 AND 2100; ANALYZE {schema}.t")
+    return f"{schema}.t"
+
+
+@pytest.mark.parametrize("scroll", ["", "SCROLL"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_cursor_goes_anywhere(table, coordinator, query, scroll):
+    """Whether it was declared so, or the plan can."""
+    expected = rows(coordinator, query.format(t=table))
+    chosen, at = random.Random(SEED), 0     # the position: 0 before the first row
+    with coordinator.transaction():
+        coordinator.execute(f"DECLARE c {scroll} CURSOR FOR " + query.format(t=table))
+        for _ in range(STEPS):
+            count = chosen.choice([1, 2, 10, 900, 3000])
+            if chosen.random() < 0.5:
+                seen, at = expected[at:at + count], min(at + count, len(expected) + 1)
+                assert rows(coordinator, f"FETCH FORWARD {count} FROM c") == seen, SEED
+            else:
+                seen, at = expected[max(at - 1 - count, 0):max(at - 1, 0)][::-1], max(at - count, 0)
+                assert rows(coordinator, f"FETCH BACKWARD {count} FROM c") == seen, SEED
+        assert rows(coordinator, "FETCH LAST FROM c") == expected[-1:]
+        assert rows(coordinator, "FETCH FIRST FROM c") == expected[:1]
+
+
+def test_ranges_of_ctids(table, coordinator):
+    """Their rows are those of all rows by the condition, in the order of ctids."""
+    everything = rows(coordinator, f"SELECT ctid, a FROM {table} ORDER BY ctid")
+    block = FIRST_STRIPE + value(coordinator, f"SELECT max(stripe_num) FROM columnar.stripe WHERE relation = '{table}'::regclass")
+    ends = ["(0,0)", "(0,5)", "(1,1)", f"({FIRST_STRIPE},0)", f"({FIRST_STRIPE},1)", f"({FIRST_STRIPE + 2},100)", f"({block},1)", f"({block + 1},7)",
+            "(4294967295,1)"]
+    for least in ends:
+        for greatest in ends:
+            condition = f"ctid >= '{least}' AND ctid <= '{greatest}'"
+            found = rows(coordinator, f"SELECT ctid, a FROM {table} WHERE {condition}")
+            coordinator.execute("SET enable_tidscan = off")
+            assert found == rows(coordinator, f"SELECT ctid, a FROM {table} WHERE {condition} ORDER BY ctid"), condition
+            coordinator.execute("RESET enable_tidscan")
+            assert set(found) <= set(everything)
+    assert "Tid Range Scan" in str(rows(coordinator, f"EXPLAIN SELECT * FROM {table} WHERE ctid >= '({block},1)'"))
+    assert value(coordinator, f"WITH d AS (DELETE FROM {table} WHERE ctid >= '({block},1)' RETURNING a) SELECT count(*) FROM d") == \
+        sum(1 for ctid, _ in everything if int(ctid[1:].split(",")[0]) >= block)
+
+
+def test_cost_of_lookups(table, schema, coordinator):
+    """Lookups by a join expand each chunk once if the session's cache has room for them."""
+    coordinator.execute(f"CREATE TABLE {schema}.few AS SELECT i * 7 AS a FROM generate_series(1, 500) i; ANALYZE {schema}.few; "
+                        "SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off")
+    query = f"SELECT count(b) FROM {schema}.few JOIN {table} USING (a)"
+
+    def cost():
+        plan = rows(coordinator, f"EXPLAIN (FORMAT JSON) {query}")[0][0][0]["Plan"]
+        assert "Index Scan" in str(plan)
+        return plan["Total Cost"]
+
+    expected = value(coordinator, query)
+    with_cache = cost()
+    coordinator.execute("SET columnar.chunk_cache_size = 0")
+    assert with_cache < cost() * 0.9
+    assert value(coordinator, query) == expected
