@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import copying
 import fanout
+import global_index
 import held
 import insert_select
 import keyed
@@ -29,6 +30,7 @@ CASES = {
     "fanout": (fanout.fanout, "cluster"),
     "held": (held.held, "cluster"),
     "pool_sizes": (pool_sizes.pool_sizes, "cluster"),
+    "global_index": (global_index.global_index, "gateway"),
     "gateway": (keyed.gateway, "gateway"),
     "transport": (transport.transport, "transport"),
 }
