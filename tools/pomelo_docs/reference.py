@@ -10,13 +10,14 @@ from . import errors
 
 # What users of SQL see: not what implements a type or an operator.
 FUNCTIONS = """
-    SELECT p.proname AS name, pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result,
+    SELECT CASE WHEN p.pronamespace <> 'pg_catalog'::regnamespace THEN p.pronamespace::regnamespace || '.' ELSE '' END || p.proname AS name,
+           pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result,
            p.prokind AS kind, d.description, COALESCE(p.proacl::text !~ '[{,]=X', false) AS restricted
     FROM pg_proc p
         JOIN pg_depend m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
         JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND m.refobjid = e.oid AND e.extname = 'citus'
         LEFT JOIN pg_description d ON d.classoid = 'pg_proc'::regclass AND d.objoid = p.oid AND d.objsubid = 0
-    WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'citus'::regnamespace)
+    WHERE p.pronamespace <> 'citus_internal'::regnamespace
         AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
         AND NOT EXISTS (SELECT FROM pg_type t
                         WHERE p.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout))
@@ -26,21 +27,21 @@ FUNCTIONS = """
 """
 
 RELATIONS = """
-    SELECT c.relname AS name, c.relkind AS kind, d.description,
+    SELECT c.oid::regclass::text AS name, c.relkind AS kind, d.description,
            (SELECT json_agg(json_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
     FROM pg_class c
         JOIN pg_depend m ON m.classid = 'pg_class'::regclass AND m.objid = c.oid AND m.deptype = 'e'
         JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND m.refobjid = e.oid AND e.extname = 'citus'
         LEFT JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = c.oid AND d.objsubid = 0
-    WHERE c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind IN ('r', 'v')
+    WHERE c.relnamespace <> 'citus_internal'::regnamespace AND c.relkind IN ('r', 'v')
 """
 
 # Those without an effect are not shown by pg_settings.
 SETTINGS = """
     SELECT name, vartype AS type, COALESCE(boot_val, '') AS default, COALESCE(unit, '') AS unit, context,
            enumvals, min_val, max_val, short_desc AS description, COALESCE(extra_desc, '') AS more
-    FROM pg_settings WHERE name LIKE 'citus.%'
+    FROM pg_settings WHERE name ~ '^(citus|columnar)[.]'
 """
 
 CONTEXTS = {
@@ -73,7 +74,7 @@ def functions_page(node):
             yield f"### {row['name']}\n\n{kind}`{row['name']}({row['arguments']})`{result}\n\n" \
                   f"{sentence(row['description'])}{rights}\n"
 
-    return "\n".join(["# Functions\n", "Functions of the schema `pg_catalog`, so no schema needs to be written.\n",
+    return "\n".join(["# Functions\n", "Functions of the schema `pg_catalog`, for which no schema needs to be written, and of those that are named.\n",
                       "## Functions\n", *listed(useful),
                       "## For scripts written for Citus\n",
                       "Older names of functions above, functions that need to do nothing here, and functions that are refused.\n",
@@ -115,7 +116,7 @@ def pages(node, inert=()):
     """The pages by their paths in docs/; `inert` names the settings without an effect."""
     return {
         "reference/functions.md": functions_page(node),
-        "reference/views.md": relations_page(node, "Views", "v", "Views of the schema `pg_catalog`."),
+        "reference/views.md": relations_page(node, "Views", "v", "Views of the schema `pg_catalog`, for which no schema needs to be written, and of those that are named."),
         "reference/catalogs.md": relations_page(
             node, "Catalogs", "r", "Tables of the schema `pg_catalog`. What is said of tables, shards and nodes is the same on all "
             "nodes. The functions change them; users read them."),

@@ -5,7 +5,9 @@ import os
 import re
 import shutil
 import subprocess
+import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
@@ -58,29 +60,66 @@ def test_node_is_down(own_cluster):
     assert found == [(node.port, node is not own_cluster.workers[0], node is own_cluster.workers[0]) for node in own_cluster.nodes]
 
 
-@pytest.mark.skipif(not shutil.which("prometheus-postgres-exporter"), reason="needs prometheus-postgres-exporter")
-def test_exporter(cluster, watcher, table):
-    """The exporter shows all metrics, with the type that is described."""
-    port = find_free_ports(1, servers.FIRST_PORT + 60)
-    environment = {**host.clean_env(), "DATA_SOURCE_NAME": f"postgresql://{watcher}@127.0.0.1:{cluster.coordinator.port}/postgres?sslmode=disable"}
-    with subprocess.Popen(["prometheus-postgres-exporter", f"--extend.query-path={EXPORTER}", f"--web.listen-address=127.0.0.1:{port}",
-                           "--disable-settings-metrics"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as exporter:
-        try:
-            def read():
-                try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-                        return answer.read().decode()
-                except OSError:
-                    return None
+def answer(address):
+    """What is there, or None."""
+    try:
+        with urllib.request.urlopen(address) as found:
+            return found.read().decode()
+    except OSError:
+        return None
 
-            text = wait_until(lambda: (found := read()) and "citus_node_up" in found and found, "the metrics")
+
+@contextmanager
+def program(*arguments, **environment):
+    """A program that runs meanwhile."""
+    with subprocess.Popen(arguments, env={**host.clean_env(), **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
+        try:
+            yield
         finally:
-            exporter.terminate()
+            started.terminate()
+
+
+@pytest.fixture
+def exporter(cluster, watcher):
+    """The address of the exporter, which has metrics of the cluster."""
+    if not shutil.which("prometheus-postgres-exporter"):
+        pytest.skip("needs prometheus-postgres-exporter")
+    address = f"127.0.0.1:{find_free_ports(1, servers.FIRST_PORT + 60)}"
+    with program("prometheus-postgres-exporter", f"--extend.query-path={EXPORTER}", f"--web.listen-address={address}", "--disable-settings-metrics",
+                 DATA_SOURCE_NAME=f"postgresql://{watcher}@127.0.0.1:{cluster.coordinator.port}/postgres?sslmode=disable"):
+        wait_until(lambda: "citus_node_up" in (answer(f"http://{address}/metrics") or ""), "the metrics")
+        yield address
+
+
+def test_exporter(cluster, table, exporter):
+    """The exporter shows all metrics, with the type that is described."""
+    text = wait_until(lambda: table in (found := answer(f"http://{exporter}/metrics")) and found, "the table's metrics")
     types = dict(re.findall(r"^# TYPE (citus_\w+) (\w+)", text, re.M))
     expected = {name: usage.lower() for name, usage in metrics().items() if not name.startswith(("citus_job", "citus_tenant"))}
     assert {name: types.get(name) for name in expected} == expected
     assert re.search(rf'^citus_node_up{{.*node="127.0.0.1:{cluster.workers[0].port}".*}} 1$', text, re.M)
-    assert table in text
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="needs prometheus")
+def test_expressions(table, exporter, tmp_path):
+    """Prometheus evaluates the expressions of dashboard and alerts; those of the dashboard have values, those of alerts none."""
+    assert table
+    address = f"127.0.0.1:{find_free_ports(1, servers.FIRST_PORT + 70)}"
+    (tmp_path / "prometheus.yml").write_text("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"
+                                             f"  - {{job_name: cluster, static_configs: [{{targets: ['{exporter}']}}]}}\n")
+
+    def value_of(expression):
+        text = answer(f"http://{address}/api/v1/query?{urllib.parse.urlencode({'query': expression.replace('$__rate_interval', '1m')})}")
+        return text and json.loads(text)["data"]["result"]
+
+    shown = [target["expr"] for panel in json.loads(text_of("dashboard.json"))["panels"] for target in panel["targets"]]
+    alerts = re.findall(r"expr: (.*)", text_of("alerts.yaml"))
+    with program("prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address={address}"):
+        wait_until(lambda: value_of("rate(citus_node_commits_total[1m])"), "two scrapes")
+        empty = [expression for expression in shown if not value_of(expression)]
+        assert [expression for expression in empty if not re.search("citus_(job|tenant)_", expression)] == []
+        assert [expression for expression in alerts if value_of(expression) is None] == []
+        assert value_of("citus_node_up == 0") == value_of("absent(citus_node_up)") == []
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="needs prometheus")

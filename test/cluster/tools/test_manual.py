@@ -86,6 +86,8 @@ def test_everything_is_described(cluster):
     """Each function, view, catalog and setting that users can name has a comment or description, and is in the reference."""
     node = cluster.coordinator
     made = "".join(reference.pages(node).values())
+    for name in ("citus_health", "columnar.compact", "columnar.options", "columnar.compression"):
+        assert f"# {name}\n" in made
     for query in (reference.FUNCTIONS, reference.RELATIONS, reference.SETTINGS):
         found = reference.of(node, query)
         assert len(found) > 10
