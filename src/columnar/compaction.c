@@ -50,7 +50,7 @@
 #define LEAST_SMALL_STRIPES 8
 
 /* Moved rows take much room if they are more than one row of so many. */
-#define UNCLEANED_DIVISOR 5
+#define UNCLEANED_DIVISOR 20
 
 /* A stripe with more bytes isn't small, however few rows it has. */
 #define SMALL_STRIPE_BYTES (64 * 1024 * 1024)
@@ -306,6 +306,34 @@ stripe_is_sorted(Compaction *compaction, StripeScan *scan, int number)
 	return row_sort_has_sorted(compaction->sort, scan->reader);
 }
 
+/* Whether index entries of moved rows take much room. */
+static bool
+rows_are_uncleaned(StripeStore *store, const StripeInfo *stripes, int nstripes)
+{
+	uint64		rows = 0;
+
+	for (int i = 0; i < nstripes; i++)
+		rows += stripes[i].record.nrows;
+	return stripe_directory_uncleaned_rows(store, stripes, nstripes) > rows / UNCLEANED_DIVISOR;
+}
+
+bool
+columnar_has_uncleaned_rows(Relation table)
+{
+	StripeStore store;
+	StripeInfo *stripes;
+	int			count;
+	bool		result;
+
+	if (!stripe_store_open(&store, table, AccessShareLock))
+		return false;
+	stripes = stripe_directory_read(&store, SnapshotSelf, &count);
+	result = count > 0 && rows_are_uncleaned(&store, stripes, count);
+	pfree(stripes);
+	stripe_store_close(&store);
+	return result;
+}
+
 /*
  * From how many percent of deleted rows on a stripe is to be moved.  The
  * stripe's old bytes and index entries take room until VACUUM has found them,
@@ -314,13 +342,9 @@ stripe_is_sorted(Compaction *compaction, StripeScan *scan, int number)
 static uint64
 least_deleted_percent(Compaction *compaction, StripeScan *scan)
 {
-	uint64		rows = 0;
-
 	if (compaction->goal == COMPACT_ALL)
 		return 0;
-	for (int i = 0; i < scan->nstripes; i++)
-		rows += scan->stripes[i].record.nrows;
-	return stripe_directory_uncleaned_rows(&scan->store, scan->stripes, scan->nstripes) > rows / UNCLEANED_DIVISOR ?
+	return rows_are_uncleaned(&scan->store, scan->stripes, scan->nstripes) ?
 		LEAST_DELETED_PERCENT_UNCLEANED : LEAST_DELETED_PERCENT;
 }
 

@@ -29,6 +29,12 @@ typedef enum CompactionGoal
  */
 extern uint64 columnar_compact(Relation table, CompactionGoal goal);
 
+/*
+ * Whether so many rows were moved, since their index entries were last
+ * removed, that these take much room.
+ */
+extern bool columnar_has_uncleaned_rows(Relation table);
+
 /* columnar.compaction_naptime, in milliseconds. */
 extern int	columnar_compaction_naptime;
 

@@ -27,6 +27,7 @@
 
 #include "columnar/columnar.h"
 #include "columnar/compaction.h"
+#include "columnar/table_vacuum.h"
 #include "compat/acl.h"
 #include "compat/foreach.h"
 #include "compat/sql_function.h"
@@ -63,6 +64,23 @@ columnar_tables_after(Oid last)
 	return tables;
 }
 
+/*
+ * Removes the index entries of rows that were moved: autovacuum would wait for
+ * a fifth of the table, and indexes whose entries are there twice grow to the
+ * double size, which they keep.
+ */
+static void
+clean_as_owner(Relation table)
+{
+	RunAs		caller;
+
+	if (!columnar_has_uncleaned_rows(table))
+		return;
+	caller = run_as_owner_begin(RelationGetRelid(table));
+	table_vacuum_index_entries(table);
+	run_as_end(caller);
+}
+
 /* Moves rows of a locked table with its owner's rights. */
 static uint64
 compact_as_owner(Relation table, CompactionGoal goal)
@@ -92,7 +110,12 @@ columnar_compaction_job(void)
 			continue;
 		/* If this fails, the others get their turn. */
 		last_compacted = relid;
-		moved = columnar_is_columnar(table) ? compact_as_owner(table, COMPACT_WORTHWHILE) : 0;
+		moved = 0;
+		if (columnar_is_columnar(table))
+		{
+			clean_as_owner(table);
+			moved = compact_as_owner(table, COMPACT_WORTHWHILE);
+		}
 		relation_close(table, NoLock);
 		if (moved > 0)
 		{

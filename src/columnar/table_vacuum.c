@@ -162,6 +162,12 @@ vacuum_stripe_entries(Relation table, int message_level, BufferAccessStrategy st
 	stripe_store_close(&store);
 }
 
+void
+table_vacuum_index_entries(Relation table)
+{
+	vacuum_stripe_entries(table, DEBUG2, NULL);
+}
+
 static bool
 page_is_unused(Relation table, BlockNumber block, BufferAccessStrategy strategy)
 {

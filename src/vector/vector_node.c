@@ -33,6 +33,7 @@
 #include "columnar/scan_node.h"
 #include "compat/explain.h"
 #include "compat/foreach.h"
+#include "vector/vector_distinct.h"
 #include "vector/vector_expression.h"
 #include "vector/vector_groups.h"
 #include "vector/vector_node.h"
@@ -54,6 +55,7 @@ typedef struct TransitionInput
 	List	   *branches;		/* of CaseBranches: if that is a CASE */
 	Bitmapset  *columns;		/* that rows need */
 	ExprState **args;
+	VectorDistinct *distinct;	/* DISTINCT, or NULL */
 	RowFilter  *filter;			/* FILTER; NULL: not in vectors */
 	ExprState  *condition;		/* the same by row; NULL: there is none */
 } TransitionInput;
@@ -73,6 +75,7 @@ typedef struct VectorAggregateState
 	CustomScanState css;		/* must be first */
 	VectorAggregatePlan plan;
 	Transition **transitions;
+	VectorDistinct **distincts; /* of transitions with DISTINCT, or NULL */
 	int			ntransitions;
 	VectorAggregate *aggregates;
 	int			naggregates;
@@ -124,6 +127,8 @@ make_aggregates(VectorAggregateState *state, List *aggrefs)
 		if (transition == NULL)
 		{
 			transition = transition_make(aggref, state->ntransitions, context, vector_groups_context(state->groups));
+			if (aggref->aggdistinct != NIL)
+				state->distincts[state->ntransitions] = vector_distinct_make(transition);
 			state->transitions[state->ntransitions++] = transition;
 		}
 		vector_aggregate_make(aggref, transition, &state->aggregates[state->naggregates++]);
@@ -233,6 +238,7 @@ make_input(VectorAggregateState *state, List *exprs, ScanState *scan, AggregateI
 
 		if (made->args == NULL)
 			make_transition_input(transition, aggref, scan, made);
+		made->distinct = state->distincts[transition->number];
 	}
 }
 
@@ -250,6 +256,7 @@ vector_aggregate_begin(CustomScanState *css, EState *estate, int eflags)
 	aggrefs = aggregates_of(state, linitial(plan->custom_exprs));
 	state->groups = vector_groups_make(&css->ss.ps, &state->plan, css->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
 	state->transitions = palloc(Max(list_length(aggrefs), 1) * sizeof(Transition *));
+	state->distincts = palloc0(Max(list_length(aggrefs), 1) * sizeof(VectorDistinct *));
 	make_aggregates(state, aggrefs);
 	state->inputs = palloc0(list_length(plan->custom_plans) * sizeof(AggregateInput));
 	foreach_ptr(ScanState, scan, css->custom_ps)
@@ -270,7 +277,9 @@ advance_by_row(Transition *transition, const TransitionInput *input, ExprContext
 	for (int i = 0; i < transition->nargs; i++)
 		transition->call->args[i + 1].value = ExecEvalExpr(input->args[i], econtext,
 														   &transition->call->args[i + 1].isnull);
-	transition_advance(transition, &states[transition->number]);
+	if (input->distinct == NULL || (!transition->call->args[1].isnull &&
+									vector_distinct_add(input->distinct, states, transition->call->args[1].value)))
+		transition_advance(transition, &states[transition->number]);
 	MemoryContextSwitchTo(old);
 }
 
@@ -343,6 +352,39 @@ advance_by_rows(Transition *transition, const TransitionInput *input, const Batc
 	}
 }
 
+/*
+ * Advances it by a vector; with DISTINCT, by its values that are new, which
+ * move to the front of arrays of their own.
+ */
+static void
+advance_by_vector(Transition *transition, const TransitionInput *input, const BatchPart *part, const Vector *vector)
+{
+	const VectorBatch *batch = &part->batch;
+	Vector		different = *vector;
+	Datum	   *values;
+	TransitionState **states;
+	uint32		count = 0;
+
+	if (input->distinct == NULL)
+	{
+		input->advance(transition, part->states, vector, batch->count);
+		return;
+	}
+	values = arena_alloc(batch->arena, batch->count * sizeof(Datum));
+	states = arena_alloc(batch->arena, batch->count * sizeof(TransitionState *));
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		if ((vector->nulls != NULL && vector->nulls[i]) ||
+			!vector_distinct_add(input->distinct, part->states[i], vector->values[i]))
+			continue;
+		values[count] = vector->values[i];
+		states[count++] = part->states[i];
+	}
+	different.values = values;
+	different.nulls = NULL;
+	input->advance(transition, states, &different, count);
+}
+
 /* Advances it by the results of the branches of a CASE, for their rows. */
 static void
 advance_by_branches(Transition *transition, const TransitionInput *input, BatchPart part)
@@ -356,7 +398,7 @@ advance_by_branches(Transition *transition, const TransitionInput *input, BatchP
 		if (taken.batch.count > 0 && branch->vector != NULL)
 		{
 			if (vector_expression_evaluate(branch->vector, &taken.batch, &vector))
-				input->advance(transition, taken.states, &vector, taken.batch.count);
+				advance_by_vector(transition, input, &taken, &vector);
 			else
 				advance_by_rows(transition, input, &taken);
 		}
@@ -385,7 +427,7 @@ advance_by_batch(Transition *transition, const TransitionInput *input, const Vec
 	else if (input->vector == NULL)
 		input->advance(transition, part.states, NULL, part.batch.count);
 	else if (vector_expression_evaluate(input->vector, &part.batch, &vector))
-		input->advance(transition, part.states, &vector, part.batch.count);
+		advance_by_vector(transition, input, &part, &vector);
 	else
 		advance_by_rows(transition, input, &part);
 }
@@ -513,6 +555,29 @@ aggregate_scan(VectorAggregateState *state, AggregateInput *input, CustomScanSta
 	}
 }
 
+/* Advances states by what aggregates with DISTINCT have kept. */
+static void
+finish_distincts(VectorAggregateState *state)
+{
+	for (int i = 0; i < state->ntransitions; i++)
+	{
+		if (state->distincts[i] != NULL)
+			vector_distinct_finish(state->distincts[i]);
+	}
+}
+
+/* Forgets all groups, and what is kept of them. */
+static void
+forget_groups(VectorAggregateState *state)
+{
+	vector_groups_reset(state->groups);
+	for (int i = 0; i < state->ntransitions; i++)
+	{
+		if (state->distincts[i] != NULL)
+			vector_distinct_reset(state->distincts[i]);
+	}
+}
+
 static void
 aggregate_all(VectorAggregateState *state)
 {
@@ -537,6 +602,7 @@ aggregate_all(VectorAggregateState *state)
 		}
 		aggregate_scan(state, input, scan);
 	}
+	finish_distincts(state);
 	state->filled = true;
 }
 
@@ -559,7 +625,7 @@ aggregate_kept(VectorAggregateState *state)
 		if (kept == NULL)
 			continue;
 		if (!found)
-			vector_groups_reset(state->groups);
+			forget_groups(state);
 		found = true;
 		input->later = NULL;
 		slot = MakeSingleTupleTableSlot(scan->ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
@@ -573,6 +639,7 @@ aggregate_kept(VectorAggregateState *state)
 		ExecDropSingleTupleTableSlot(slot);
 		tuplestore_end(kept);
 	}
+	finish_distincts(state);
 	return found;
 }
 
@@ -640,6 +707,7 @@ vector_aggregate_exec(CustomScanState *css)
 static void
 vector_aggregate_end(CustomScanState *css)
 {
+	forget_groups((VectorAggregateState *) css);
 	forget_kept((VectorAggregateState *) css);
 	foreach_ptr(PlanState, child, css->custom_ps)
 		ExecEndNode(child);
@@ -650,7 +718,7 @@ vector_aggregate_rescan(CustomScanState *css)
 {
 	VectorAggregateState *state = (VectorAggregateState *) css;
 
-	vector_groups_reset(state->groups);
+	forget_groups(state);
 	forget_kept(state);
 	state->filled = false;
 	foreach_ptr(PlanState, child, css->custom_ps)

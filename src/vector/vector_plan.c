@@ -28,6 +28,7 @@
 #include "compat/append_prune.h"
 #include "compat/foreach.h"
 #include "lib/plan_fields.h"
+#include "vector/vector_distinct.h"
 #include "vector/vector_plan.h"
 #include "vector/vector_transition.h"
 
@@ -87,8 +88,8 @@ unfit_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref) &&
-		(aggref->aggfnoid >= FirstNormalObjectId || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
-		 aggref->aggkind != AGGKIND_NORMAL || aggref->aggtransno < 0))
+		(aggref->aggfnoid >= FirstNormalObjectId || aggref->aggorder != NIL || aggref->aggkind != AGGKIND_NORMAL ||
+		 aggref->aggtransno < 0 || (aggref->aggdistinct != NIL && !vector_distinct_can(aggref))))
 		return true;
 	return expression_tree_walker(node, unfit_walker, context);
 }
@@ -104,12 +105,36 @@ groups_fit(const Agg *agg)
 }
 
 static bool
+has_distinct_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+		return ((Aggref *) node)->aggdistinct != NIL;
+	return expression_tree_walker(node, has_distinct_walker, context);
+}
+
+/*
+ * The Sort below an Agg that is there for aggregates with DISTINCT alone, or
+ * NULL.  The node needs no order; what is above the Agg may.
+ */
+static Sort *
+sort_for_distinct(const Agg *agg)
+{
+	if (outerPlan(agg) == NULL || !IsA(outerPlan(agg), Sort) || agg->aggstrategy == AGG_HASHED ||
+		!has_distinct_walker((Node *) agg->plan.targetlist, NULL))
+		return NULL;
+	return (Sort *) outerPlan(agg);
+}
+
+static bool
 agg_is_fit(const Agg *agg)
 {
 	Node	   *tlist = (Node *) agg->plan.targetlist;
 	Node	   *qual = (Node *) agg->plan.qual;
 
-	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_HASHED) || agg->groupingSets != NIL ||
+	if ((agg->aggstrategy == AGG_SORTED && sort_for_distinct(agg) == NULL) || agg->aggstrategy == AGG_MIXED ||
+		agg->groupingSets != NIL ||
 		agg->chain != NIL || (agg->aggsplit != AGGSPLIT_SIMPLE && agg->aggsplit != AGGSPLIT_INITIAL_SERIAL))
 		return false;
 	if (contain_volatile_functions(tlist) || contain_volatile_functions(qual) || contain_subplans(tlist) ||
@@ -232,7 +257,7 @@ static Plan *
 make_vector_aggregate(Agg *agg, List *scans)
 {
 	CustomScan *node = makeNode(CustomScan);
-	VectorAggregatePlan plan = {.nkeys = agg->numCols, .grouped = agg->aggstrategy == AGG_HASHED};
+	VectorAggregatePlan plan = {.nkeys = agg->numCols, .grouped = agg->numCols > 0};
 	OutputColumns columns = {.exprs = group_key_columns(agg)};
 
 	(void) output_column_walker((Node *) agg->plan.targetlist, &columns);
@@ -260,6 +285,65 @@ make_vector_aggregate(Agg *agg, List *scans)
 	return &node->scan.plan;
 }
 
+/*
+ * The groups in the order in which an Agg has returned them, as far as its
+ * target list shows it: that is what a plan above can rely on.
+ */
+static Plan *
+sort_groups(Plan *groups, const Agg *agg, Sort *sort)
+{
+	int			count = 0;
+	List	   *tlist = NIL;
+
+	foreach_node(TargetEntry, entry, groups->targetlist)
+	{
+		Expr	   *expr = entry->expr;
+		Var		   *column = makeVar(OUTER_VAR, entry->resno, exprType((Node *) expr), exprTypmod((Node *) expr),
+									 exprCollation((Node *) expr), 0);
+
+		tlist = lappend(tlist, flatCopyTargetEntry(entry));
+		((TargetEntry *) llast(tlist))->expr = (Expr *) column;
+	}
+	for (; count < sort->numCols; count++)
+	{
+		AttrNumber	found = 0;
+
+		foreach_node(TargetEntry, entry, agg->plan.targetlist)
+		{
+			if (IsA(entry->expr, Var) && ((Var *) entry->expr)->varattno == sort->sortColIdx[count])
+				found = entry->resno;
+		}
+		if (found == 0)
+			break;
+		sort->sortColIdx[count] = found;
+	}
+	if (count == 0)
+		return groups;
+	sort->numCols = count;
+	sort->plan.targetlist = tlist;
+	sort->plan.lefttree = groups;
+	sort->plan.startup_cost = groups->total_cost;
+	sort->plan.total_cost = groups->total_cost;
+	sort->plan.plan_rows = groups->plan_rows;
+	sort->plan.plan_width = groups->plan_width;
+	return &sort->plan;
+}
+
+/* What an Agg's place is taken by, or the Agg. */
+static Plan *
+vectorize_agg(Agg *agg)
+{
+	Sort	   *sort = sort_for_distinct(agg);
+	List	   *scans;
+	Plan	   *groups;
+
+	if (!agg_is_fit(agg) || (sort != NULL && sort->plan.initPlan != NIL) ||
+		(scans = columnar_scans_below(sort != NULL ? outerPlan(sort) : outerPlan(agg))) == NIL)
+		return &agg->plan;
+	groups = make_vector_aggregate(agg, scans);
+	return sort != NULL && agg->numCols > 0 ? sort_groups(groups, agg, sort) : groups;
+}
+
 static Plan *vectorize_plan(Plan *plan);
 
 static void
@@ -275,8 +359,6 @@ vectorize_plans(List *plans)
 static Plan *
 vectorize_plan(Plan *plan)
 {
-	List	   *scans;
-
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
@@ -297,9 +379,7 @@ vectorize_plan(Plan *plan)
 			vectorize_plans(((CustomScan *) plan)->custom_plans);
 			break;
 		case T_Agg:
-			if (agg_is_fit((Agg *) plan) && (scans = columnar_scans_below(outerPlan(plan))) != NIL)
-				return make_vector_aggregate((Agg *) plan, scans);
-			break;
+			return vectorize_agg((Agg *) plan);
 		default:
 			break;
 	}
