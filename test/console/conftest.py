@@ -80,8 +80,9 @@ def page(browser):
 
 
 @pytest.fixture(scope="session")
-def scene():
-    """A cluster with two tables, one of which has an odd name, and a gateway."""
+def scene(browser):
+    """A cluster with two tables, one of which has an odd name, and a gateway; not made without a browser."""
+    assert browser
     settings = {**SETTINGS, **({"shared_preload_libraries": "citus,pg_stat_statements"} if has_statements() else {})}
     with servers.cluster(purpose="check-console", settings=settings) as made:
         Gateway(made.coordinator)

@@ -17,7 +17,8 @@ MB = 2**20
 
 
 @pytest.fixture(scope="module")
-def made():
+def made(browser):
+    assert browser
     with servers.cluster(purpose="check-faults", settings={**SETTINGS, "citus.stat_tenants_period": "60", "max_wal_size": "32MB", "min_wal_size": "32MB"}) as cluster:
         cluster.coordinator.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE TABLE t (tenant int, id int, v text, PRIMARY KEY (tenant, id));"
                                 "SELECT create_distributed_table('t', 'tenant', shard_count => 8); INSERT INTO t SELECT g % 100, g FROM generate_series(1, 1000) g")

@@ -130,7 +130,7 @@ const COLUMNS = {
   moves: [["Table", text("table_name"), "name"], ["Shard", text("shardid")], ["Operation", text("operation")], ["From", text("source"), "name"], ["To", text("target"), "name"],
     ["Arrived", row => bar("progress", Math.min(row.arrived, row.bytes), row.bytes, `${size(row.arrived)} of ${size(row.bytes)}`), "name"], ["Status", text("status")]],
   jobs: [["Job", text("job")], ["State", row => badge(row.state, {finished: "good", failed: "critical", running: "notice"}[row.state] ?? "warning")],
-    ["Description", text("description")], ["Tasks", row => bar("progress", row.done, row.tasks, `${row.done} of ${row.tasks}`), "name"],
+    ["Description", text("description")], ["Tasks", row => bar("progress", row.done, row.tasks, `${row.done} of ${row.tasks}`), "name"], ["Left", text("time_left")],
     ["Started", time("started_at")], ["Ended", time("finished_at")], ["Error", text("message")]],
   plan: [["Table", text("table_name"), "name"], ["Shard", text("shardid")], ["Size", bytes("bytes"), "number"], ["From", text("source"), "name"], ["To", text("target"), "name"]],
   tenants: [["Tenant", text("tenant")], ["Statements, last period", number("statements"), "number"],

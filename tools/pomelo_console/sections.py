@@ -33,8 +33,10 @@ QUERIES = {
 # On the coordinator.
 QUERIES_OF_COORDINATOR = {
     "moves": "SELECT table_name::text, shardid, operation_type AS operation, sourcename || ':' || sourceport AS source, "
-             "targetname || ':' || targetport AS target, source_shard_size AS bytes, target_shard_size AS arrived, status FROM get_rebalance_progress()",
-    "jobs": "SELECT j.job_id AS job, j.state, j.description, t.done, t.tasks, j.started_at, j.finished_at, t.message FROM citus_job_list() j, "
+             "targetname || ':' || targetport AS target, source_shard_size AS bytes, target_shard_size AS arrived, status FROM get_rebalance_progress() "
+             "ORDER BY progress = 1 DESC, progress DESC LIMIT 40",
+    "jobs": "SELECT j.job_id AS job, j.state, j.description, t.done, t.tasks, r.time_left::text, j.started_at, j.finished_at, t.message FROM citus_job_list() j "
+            "LEFT JOIN citus_rebalance_progress r ON r.job_id = j.job_id, "
             "LATERAL (SELECT count(*) AS tasks, count(*) FILTER (WHERE status = 'done') AS done, max(message) FILTER (WHERE status = 'error') AS message "
             "FROM pg_dist_background_task b WHERE b.job_id = j.job_id) t ORDER BY j.job_id DESC LIMIT 10",
     "plan": "SELECT table_name::text, shardid, shard_size AS bytes, sourcename || ':' || sourceport AS source, targetname || ':' || targetport AS target "
