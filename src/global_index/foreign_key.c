@@ -26,6 +26,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
+#include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -70,9 +71,14 @@ global_key_of_tuple(HeapTuple tuple)
 	for (int i = 0; i < key->count; i++)
 	{
 		int32		typmod;
+		Oid			collation;
 
-		get_atttypetypmodcoll(key->child, key->child_attnos[i], &key->types[i], &typmod, &key->collations[i]);
+		get_atttypetypmodcoll(key->parent, key->parent_attnos[i], &key->types[i], &typmod, &key->collations[i]);
+		get_atttypetypmodcoll(key->child, key->child_attnos[i], &key->child_types[i], &typmod, &collation);
 		key->types[i] = getBaseType(key->types[i]);
+		key->child_types[i] = getBaseType(key->child_types[i]);
+		if (key->child_types[i] != key->types[i])
+			(void) find_coercion_pathway(key->types[i], key->child_types[i], COERCION_IMPLICIT, &key->casts[i]);
 	}
 	return key;
 }
@@ -109,6 +115,28 @@ triggers_of_key(Oid constraint)
 }
 
 /*
+ * Whether values of a column become those of the column that it references
+ * implicitly, by nothing or by a function of one argument.
+ */
+static bool
+has_simple_cast(const GlobalKey *key, int column)
+{
+	Oid			function;
+
+	if (key->child_types[column] == key->types[column])
+		return true;
+	switch (find_coercion_pathway(key->types[column], key->child_types[column], COERCION_IMPLICIT, &function))
+	{
+		case COERCION_PATH_RELABELTYPE:
+			return true;
+		case COERCION_PATH_FUNC:
+			return get_func_nargs(function) == 1;
+		default:
+			return false;
+	}
+}
+
+/*
  * Why a foreign key between rows of different nodes isn't supported, or NULL.
  */
 static const char *
@@ -117,17 +145,17 @@ key_refusal(const GlobalKey *key)
 	if (get_rel_relkind(key->child) != RELKIND_RELATION || get_rel_relispartition(key->child) ||
 		get_rel_relkind(key->parent) != RELKIND_RELATION || get_rel_relispartition(key->parent))
 		return "One of the tables is partitioned, or a partition.";
-	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1)
-		return "It is MATCH FULL, with several columns.";
+	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1 && key->deferrable)
+		return "It is MATCH FULL, with several columns, and deferrable.";
 	for (int i = 0; i < key->count; i++)
 	{
 		Oid			type;
 		Oid			collation;
 		int32		typmod;
 
-		get_atttypetypmodcoll(key->parent, key->parent_attnos[i], &type, &typmod, &collation);
-		if (getBaseType(type) != key->types[i] || collation != key->collations[i])
-			return "Its columns don't have the types and collations of those that they reference.";
+		get_atttypetypmodcoll(key->child, key->child_attnos[i], &type, &typmod, &collation);
+		if (collation != key->collations[i] || !has_simple_cast(key, i))
+			return "Its columns have other collations than those that they reference, or types that aren't converted to theirs.";
 		if (!OidIsValid(get_array_type(key->types[i])) || !OidIsValid(key_equality(key->types[i])))
 			return "One of its columns has a type that is not the server's own.";
 	}

@@ -25,8 +25,11 @@ typedef struct GlobalKey
 	int			count;
 	AttrNumber	child_attnos[INDEX_MAX_KEYS];
 	AttrNumber	parent_attnos[INDEX_MAX_KEYS];
-	Oid			types[INDEX_MAX_KEYS];	/* of both sides, without domains */
+	Oid			types[INDEX_MAX_KEYS];	/* of the parent's, without domains */
 	Oid			collations[INDEX_MAX_KEYS];
+	Oid			child_types[INDEX_MAX_KEYS];
+	Oid			casts[INDEX_MAX_KEYS];	/* functions from these to types, where
+										 * one is needed */
 	char		match;
 	char		on_update;
 	char		on_delete;

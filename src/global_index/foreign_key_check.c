@@ -180,19 +180,37 @@ sort_keys(const GlobalKey *key, NotedKeys *keys)
 	keys->count = count;
 }
 
-/* The values of a row's key; false if one is null. */
-static bool
-key_of_row(const GlobalKey *key, const AttrNumber *attnos, TupleTableSlot *row, Datum *values)
+/* The values of a row's key, as the parent has them; how many are null. */
+static int
+key_of_row(const GlobalKey *key, bool of_child, TupleTableSlot *row, Datum *values)
 {
+	int			nulls = 0;
+
 	for (int i = 0; i < key->count; i++)
 	{
 		bool		isnull;
 
-		values[i] = slot_getattr(row, attnos[i], &isnull);
+		values[i] = slot_getattr(row, of_child ? key->child_attnos[i] : key->parent_attnos[i], &isnull);
 		if (isnull)
-			return false;
+			nulls++;
+		else if (of_child && OidIsValid(key->casts[i]))
+			values[i] = OidFunctionCall1(key->casts[i], values[i]);
 	}
-	return true;
+	return nulls;
+}
+
+/* A child's key has a null that it may not have. */
+pg_noreturn static void
+refuse_partial(const GlobalKey *key)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("insert or update on table \"%s\" violates foreign key constraint \"%s\"", get_rel_name(key->child),
+					key->name),
+			 errdetail("MATCH FULL does not allow mixing of null and nonnull key values."),
+			 err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(key->child))),
+			 err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(key->child)),
+			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, key->name)));
 }
 
 static Tuplestorestate *
@@ -229,7 +247,6 @@ refuse_null(const GlobalKey *key)
 static bool
 note_rows(const GlobalKey *key, char kind, TriggerData *trigger)
 {
-	const AttrNumber *attnos = kind == 'c' ? key->child_attnos : key->parent_attnos;
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	TupleTableSlot *old = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *new = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -241,10 +258,13 @@ note_rows(const GlobalKey *key, char kind, TriggerData *trigger)
 	{
 		Datum		went[INDEX_MAX_KEYS];
 		Datum		came[INDEX_MAX_KEYS];
-		bool		goes = old_rows != NULL && key_of_row(key, attnos, old, went);
-		bool		comes = new_rows != NULL && key_of_row(key, attnos, new, came);
+		bool		goes = old_rows != NULL && key_of_row(key, kind == 'c', old, went) == 0;
+		int			nulls = new_rows != NULL ? key_of_row(key, kind == 'c', new, came) : key->count;
+		bool		comes = nulls == 0;
 
 		CHECK_FOR_INTERRUPTS();
+		if (kind == 'c' && key->match == FKCONSTR_MATCH_FULL && nulls > 0 && nulls < key->count)
+			refuse_partial(key);
 		if (goes && comes && compare_keys(went, came, (void *) key) == 0)
 			continue;
 		if (kind == 'c' ? comes : goes)
@@ -269,6 +289,20 @@ key_columns_text(const GlobalKey *key, Oid relid, const AttrNumber *attnos, cons
 	initStringInfo(&buf);
 	for (int i = 0; i < key->count; i++)
 		appendStringInfo(&buf, "%s%s%s", i == 0 ? "" : ", ", prefix, quote_identifier(get_attname(relid, attnos[i], false)));
+	return buf.data;
+}
+
+/* The child's columns of the key, c's, as the parent has them. */
+static char *
+child_values_text(const GlobalKey *key)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < key->count; i++)
+		appendStringInfo(&buf, "%sc.%s::%s", i == 0 ? "" : ", ",
+						 quote_identifier(get_attname(key->child, key->child_attnos[i], false)),
+						 format_type_extended(key->types[i], -1, FORMAT_TYPE_FORCE_QUALIFY));
 	return buf.data;
 }
 
@@ -585,7 +619,7 @@ find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
 	(void) set_config_option("citus.enable_global_index_lookups", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
 	run_key_statement(psprintf("SELECT %s FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s AND %s) ORDER BY %s LIMIT 1",
-						   key_columns_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->child),
+						   child_values_text(key), relation_qualified_name(key->child),
 						   is_key_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->parent),
 						   joined_text(key), is_key_text(key, key->parent, key->parent_attnos, "p."),
 						   key_columns_text(key, key->child, key->child_attnos, "c.")), &params);
@@ -816,13 +850,22 @@ global_key_check_rows(const GlobalKey *key)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
+	SPI_connect();
+	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1)
+	{
+		appendStringInfo(&sql, "SELECT FROM %s c WHERE pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.<>) ALL ('{0,%d}'::int4[]) LIMIT 1",
+						 relation_qualified_name(key->child), key_columns_text(key, key->child, key->child_attnos, "c."), key->count);
+		run_key_statement(sql.data, &params);
+		if (SPI_processed > 0)
+			refuse_partial(key);
+		resetStringInfo(&sql);
+	}
 	appendStringInfo(&sql, "SELECT %s FROM %s c WHERE pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0",
-					 key_columns_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->child),
+					 child_values_text(key), relation_qualified_name(key->child),
 					 key_columns_text(key, key->child, key->child_attnos, "c."));
 	appendStringInfo(&sql, " AND NOT EXISTS (SELECT FROM %s p WHERE %s) ORDER BY %s LIMIT 1",
 					 relation_qualified_name(key->parent), joined_text(key),
 					 key_columns_text(key, key->child, key->child_attnos, "c."));
-	SPI_connect();
 	run_key_statement(sql.data, &params);
 	if (SPI_processed > 0)
 	{

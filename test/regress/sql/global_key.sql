@@ -192,12 +192,37 @@ INSERT INTO c4 VALUES (1, 1, 2);
 DELETE FROM owned;
 DROP TABLE c4;
 
+-- types that are converted, and all columns or none
+CREATE TABLE p5 (t int, a bigint, n numeric, s text, UNIQUE (a, s), UNIQUE (n));
+SELECT create_distributed_table('p5', 't');
+INSERT INTO p5 SELECT i % 3, i, i, 's' || i FROM generate_series(1, 5) i;
+CREATE TABLE c5 (t int, a int, s varchar(10), n int REFERENCES p5 (n) ON UPDATE CASCADE, FOREIGN KEY (a, s) REFERENCES p5 (a, s) MATCH FULL ON DELETE SET NULL);
+SELECT create_distributed_table('c5', 't', colocate_with => 'none');
+INSERT INTO c5 VALUES (1, 1, 's1', 1), (2, NULL, NULL, 2), (3, 3, 's3', NULL), (4, 4, 's4', 4);
+INSERT INTO c5 VALUES (1, 1, 's2', NULL);
+INSERT INTO c5 VALUES (1, 1, NULL, NULL);
+INSERT INTO c5 VALUES (1, NULL, NULL, 6);
+UPDATE c5 SET s = NULL WHERE a = 1;
+UPDATE p5 SET n = 40 WHERE n = 4;
+DELETE FROM p5 WHERE a = 3;
+DELETE FROM p5 WHERE a = 2;
+SELECT * FROM c5 ORDER BY t;
+ALTER TABLE c5 DROP CONSTRAINT c5_a_s_fkey;
+INSERT INTO c5 VALUES (5, 5, NULL, NULL);
+ALTER TABLE c5 ADD FOREIGN KEY (a, s) REFERENCES p5 (a, s) MATCH FULL;
+UPDATE c5 SET s = 's6' WHERE t = 5;
+ALTER TABLE c5 ADD FOREIGN KEY (a, s) REFERENCES p5 (a, s) MATCH FULL;
+ALTER TABLE c5 ADD FOREIGN KEY (a, s) REFERENCES p5 (a, s) MATCH FULL DEFERRABLE;
+DELETE FROM c5 WHERE t = 5;
+ALTER TABLE c5 ADD FOREIGN KEY (a, s) REFERENCES p5 (a, s) MATCH FULL;
+DROP TABLE c5, p5;
+
 -- what they can't be
 CREATE TABLE c3 (t int, a bigint, b text);
 SELECT create_distributed_table('c3', 't', colocate_with => 'none');
 ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b);
 ALTER TABLE c3 ALTER COLUMN a TYPE int;
-ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b) MATCH FULL;
+ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b) MATCH FULL DEFERRABLE;
 ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b);
 INSERT INTO c3 VALUES (1, 1, 'b1');
 SELECT undistribute_table('c3');
