@@ -219,7 +219,10 @@ global_index_check_online(Relation rel, AttrNumber dist_attno)
 	}
 }
 
-bool
+/*
+ * Whether keys of an index are checked at the end of transactions, at first.
+ */
+static bool
 initially_deferred(Relation index)
 {
 	Oid			constraint = get_index_constraint(RelationGetRelid(index));

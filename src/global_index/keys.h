@@ -63,11 +63,6 @@ extern Oid	key_equality(Oid type);
 /* What ON CONFLICT calls (executor/modify.h). */
 extern const GlobalKeyMethods global_keys;
 
-/*
- * Whether keys of an index are checked at the end of transactions, at first.
- */
-extern bool initially_deferred(Relation index);
-
 /* Adds the entries of all rows of a table that gets the index. */
 extern void entries_fill(Relation rel, Relation index, Oid entries);
 
