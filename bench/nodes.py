@@ -26,9 +26,9 @@ JOIN = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
 FIRST = {
     "SELECT count(*), first": "SELECT count(*) FROM r",
     "repartition join, first": JOIN,
-    "two-phase commit of two rows": "UPDATE r SET filler = filler WHERE id IN (1, 2)",
-    "routed SELECT": "SELECT * FROM r WHERE id = 1",
-    "ADD COLUMN": "ALTER TABLE s ADD COLUMN IF NOT EXISTS c{} int",
+    "two-phase commit of two rows": "UPDATE r SET filler = filler WHERE id IN ({keys[0]}, {keys[1]})",
+    "routed SELECT": "SELECT * FROM r WHERE id = {keys[0]}",
+    "ADD COLUMN": "ALTER TABLE s ADD COLUMN c{number} int",
 }
 
 # kind -> what a session of a crowd runs, of which each has a number
@@ -54,17 +54,26 @@ def load(made):
             connection.execute(f"ANALYZE {table}")
 
 
+def keys_of_nodes(made):
+    """Keys of r whose rows are on two nodes."""
+    with connect(made.coordinator) as connection:
+        return [key for key, in connection.execute("""
+            SELECT (SELECT min(g) FROM generate_series(1, 1000) g
+                    WHERE get_shard_id_for_distribution_column('r', g) = ANY (array_agg(shardid)))
+            FROM citus_shards WHERE table_name = 'r'::regclass GROUP BY nodeport LIMIT 2""").fetchall()]
+
+
 def in_new_sessions(made, statement, times):
-    """CPU and wall milliseconds of a session that runs the statement once, medians."""
-    samples = []
-    for number in range(times):
+    """CPU and wall milliseconds of a session that runs the statement once, medians; the first session doesn't count."""
+    keys, samples = keys_of_nodes(made), []
+    for number in range(times + 1):
         before, start = cpu(made), time.monotonic()
         with connect(made.coordinator) as connection:
-            connection.execute(statement.format(number))
+            connection.execute(statement.format(number=number, keys=keys))
         wall = time.monotonic() - start
         time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
         samples.append((cpu(made) - before, wall * 1000))
-    return tuple(statistics.median(sample) for sample in zip(*samples))
+    return tuple(statistics.median(sample) for sample in zip(*samples[1:]))
 
 
 def idle(made, seconds):
@@ -102,7 +111,6 @@ def measure(workers, args):
     with Cluster.temporary(f"bench-nodes{workers}", args.port, workers=workers, settings=settings) as made:
         load(made)
         for name, statement in FIRST.items() if "costs" in args.parts else ():
-            in_new_sessions(made, statement.replace("{}", "{}x"), 1)
             figures[f"{name}: CPU ms"], figures[f"{name}: ms"] = in_new_sessions(made, statement, args.times)
         if "idle" in args.parts:
             figures["idle: % of a core"] = idle(made, args.idle)

@@ -182,10 +182,7 @@ def measured(n, port):
                                  settings={**nodes.SETTINGS, "max_connections": "60", "fsync": "off"}) as made:
         nodes.load(made)
         with nodes.connect(made.coordinator) as session:
-            keys = [key for key, in session.execute("""
-                SELECT (SELECT min(g) FROM generate_series(1, 1000) g
-                        WHERE get_shard_id_for_distribution_column('r', g) = ANY (array_agg(shardid)))
-                FROM citus_shards WHERE table_name = 'r'::regclass GROUP BY nodeport LIMIT 2""").fetchall()]
+            keys = nodes.keys_of_nodes(made)
             warm = {"routed": "SELECT filler FROM r WHERE id = 1", "all": "SELECT count(*) FROM r WHERE id < 0",
                     "write": "UPDATE r SET filler = filler WHERE id = 1",
                     "two-phase": "BEGIN; " + "".join(f"UPDATE r SET filler = filler WHERE id = {key}; " for key in keys) + "COMMIT"}
