@@ -94,7 +94,7 @@ local_plan_source(const DistTable *table, int shard_index, const char *text, con
 
 	if (local_plans == NULL)
 		local_plans = statement_cache_create(CacheMemoryContext, "plans for own shards", sizeof(LocalPlan));
-	plan = statement_cache_find(local_plans, &key, &hash);
+	plan = statement_cache_find(local_plans, &key, false, &hash);
 	if (plan != NULL || hash == 0)
 		return plan == NULL ? NULL : plan->source;
 

@@ -51,6 +51,9 @@
 #define STALE_EAGER_RETRIES 200
 #define STALE_LATE_MS 100
 
+/* A task of so many shards takes long to plan. */
+#define MANY_SHARDS 64
+
 int			citus_slow_start_interval = 10; /* ms */
 
 static void task_set_yield(RemoteOwner *owner, RemoteConn *conn);
@@ -170,6 +173,7 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 	remote_send_task(worker->conn, write_tag(set, task, true, &worker->time.span), task->text, row_codec_params(task->params), set->spec->traits.check_as,
 					 (in_xact ? SEND_IN_XACT : 0) | (set->spec->write ? SEND_WRITE : 0) |
 					 (set->spec->commits && (set->spec->traits.flags & TASK_PROCEDURE) != 0 ? SEND_APART : 0) |
+					 (bms_num_members(task->shards) >= MANY_SHARDS ? SEND_PREPARED : 0) |
 					 (set->codec == NULL || row_codec_is_binary(set->codec) ? SEND_BINARY : 0));
 	MemoryContextSwitchTo(old_context);
 }

@@ -6,8 +6,9 @@
  * Each connection to another node has such a cache, for statements prepared
  * there (remote/prepared.c), and this backend has one for plans of its own
  * shards (executor/local_plan.c).  A statement is added when it is used a
- * second time.  citus.max_prepared_tasks_per_connection limits the number; the
- * least recently used one is evicted.
+ * second time, or at once if its user says so.
+ * citus.max_prepared_tasks_per_connection limits the number; the least
+ * recently used one is evicted.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,7 +59,7 @@ statement_seen(StatementCache *cache, uint64 hash)
 }
 
 void *
-statement_cache_find(StatementCache *cache, const StatementKey *key, uint64 *hash)
+statement_cache_find(StatementCache *cache, const StatementKey *key, bool at_once, uint64 *hash)
 {
 	KeptStatement *statement;
 
@@ -69,7 +70,7 @@ statement_cache_find(StatementCache *cache, const StatementKey *key, uint64 *has
 	statement = hash_search(cache->statements, hash, HASH_FIND, NULL);
 	if (statement == NULL)
 	{
-		if (!statement_seen(cache, *hash))
+		if (!at_once && !statement_seen(cache, *hash))
 			*hash = 0;
 		return NULL;
 	}

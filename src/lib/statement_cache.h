@@ -50,9 +50,10 @@ extern StatementCache *statement_cache_create(MemoryContext parent, const char *
 /*
  * Finds the statement, and marks it as most recently used; NULL if it isn't
  * cached.  Then *hash is set to the argument for statement_cache_add, or to 0
- * if the statement shouldn't be cached, since it is used for the first time.
+ * if the statement shouldn't be cached, since it is used for the first time
+ * (which doesn't matter if at_once).
  */
-extern void *statement_cache_find(StatementCache *cache, const StatementKey *key, uint64 *hash);
+extern void *statement_cache_find(StatementCache *cache, const StatementKey *key, bool at_once, uint64 *hash);
 
 /* Adds it; the caller sets the other fields of the entry. */
 extern void *statement_cache_add(StatementCache *cache, const StatementKey *key, uint64 hash);

@@ -167,6 +167,8 @@ extern void remote_yield_all(void);
  * transactions itself, which the server allows only if nothing precedes it in
  * its segment, from version 18 on; remote_send_task waits until settings that
  * differ have arrived.  A pooler forgets them, so they precede it there.
+ * SEND_PREPARED: it takes long to plan, so the node is to keep it from its
+ * first time on, where other statements are kept from the second time on.
  */
 typedef enum RemoteSendMode
 {
@@ -175,6 +177,7 @@ typedef enum RemoteSendMode
 	SEND_WRITE = 2,
 	SEND_BINARY = 4,
 	SEND_APART = 8,
+	SEND_PREPARED = 16,
 } RemoteSendMode;
 
 /*

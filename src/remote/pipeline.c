@@ -296,7 +296,7 @@ remote_send_task(RemoteConn *conn, const char *tag, const char *text, const Remo
 		send_settings_before(conn);
 	begin_statement(conn, mode);
 	/* preparing may free another statement, in this segment */
-	prepared = !apart && prepared_use(conn, tag, text, params, &use);
+	prepared = !apart && prepared_use(conn, tag, text, params, (mode & SEND_PREPARED) != 0, &use);
 	if (prepared)
 		send_evicted(conn, &use);
 	identity = identity_begin_remote(conn, analyst);

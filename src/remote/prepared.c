@@ -4,15 +4,15 @@
  *	  Statements that a connection's node has prepared for us.
  *
  * A text (which names its shard in its tag) that is sent a second time on a
- * connection is prepared there, so that the node needn't parse and plan it
- * again (lib/statement_cache.c).  Names are unique over all sessions: so it
- * does no harm if the node still has a statement that we have forgotten, and
- * no session executes a statement that another one has prepared.  Statements
- * are forgotten when a distributed table changes, since the node would refuse
- * to execute one whose columns have other types now.  A node that has lost
- * them raises an error before any effect, and the executor sends the task
- * again.  With a pooler in between, where each transaction may run in another
- * session of the node, nothing is prepared.
+ * connection, or takes long to plan, is prepared there, so that the node
+ * needn't parse and plan it again (lib/statement_cache.c).  Names are unique
+ * over all sessions: so it does no harm if the node still has a statement that
+ * we have forgotten, and no session executes a statement that another one has
+ * prepared.  Statements are forgotten when a distributed table changes, since
+ * the node would refuse to execute one whose columns have other types now.  A
+ * node that has lost them raises an error before any effect, and the executor
+ * sends the task again.  With a pooler in between, where each transaction may
+ * run in another session of the node, nothing is prepared.
  *
  *-------------------------------------------------------------------------
  */
@@ -81,7 +81,7 @@ make_name(char *name)
 
 bool
 prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-			 PreparedUse *use)
+			 bool at_once, PreparedUse *use)
 {
 	PreparedCache *cache = current_cache(conn);
 	StatementKey key = {.scope = tag,.scope_size = strlen(tag),.text = text};
@@ -95,7 +95,7 @@ prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemotePa
 		key.types = params->types;
 		key.ntypes = params->count;
 	}
-	statement = statement_cache_find(cache->statements, &key, &hash);
+	statement = statement_cache_find(cache->statements, &key, at_once, &hash);
 	use->first = statement == NULL;
 	use->evicted[0] = '\0';
 	if (statement == NULL)

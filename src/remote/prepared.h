@@ -25,10 +25,11 @@ typedef struct PreparedUse
 /*
  * Notes a use of a text, tag and text one after the other, with its
  * parameters' types on a connection.  True: it is sent by name, as described
- * by *use, whose strings are valid until the next call; false: as text.
+ * by *use, whose strings are valid until the next call; false: as text, as its
+ * first use unless at_once.
  */
 extern bool prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-						 PreparedUse *use);
+						 bool at_once, PreparedUse *use);
 
 /* A segment in which a statement was prepared has failed: it may not exist. */
 extern void prepared_failed(RemoteConn *conn);
