@@ -78,7 +78,9 @@ statement_buckets(void)
 static int *
 statement_bucket(const StatementKey *key)
 {
-	return &statement_buckets()[tag_hash(key, sizeof(StatementKey)) % stat_statements_max];
+	uint32		hash = hash_combine(hash_combine(tenant_key_hash(&key->tenant), (uint32) key->query_id), key->user);
+
+	return &statement_buckets()[hash % stat_statements_max];
 }
 
 /* NULL if there is none; the caller holds the lock. */

@@ -7,10 +7,12 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "tenants/tenant_key.h"
 
@@ -27,16 +29,36 @@ tenant_key(int32 colocation_id, const char *attribute)
 TenantKey
 tenant_key_of_value(int32 colocation_id, const ParamExternData *value)
 {
-	Oid			output;
-	bool		varlena;
+	static Oid	last_type = InvalidOid;
+	static FmgrInfo output;		/* its output function, which every statement
+								 * would look up anew, .. */
+	static MemoryContext output_context = NULL; /* with what that keeps */
 	char	   *text;
 	TenantKey	key;
 
 	if (value == NULL)
 		return tenant_key(colocation_id, NULL);
-	getTypeOutputInfo(value->ptype, &output, &varlena);
-	text = OidOutputFunctionCall(output, value->value);
+	if (value->ptype != last_type)
+	{
+		Oid			function;
+		bool		varlena;
+
+		last_type = InvalidOid;
+		if (output_context == NULL)
+			output_context = AllocSetContextCreate(TopMemoryContext, "tenants' output function", ALLOCSET_SMALL_SIZES);
+		MemoryContextReset(output_context);
+		getTypeOutputInfo(value->ptype, &function, &varlena);
+		fmgr_info_cxt(function, &output, output_context);
+		last_type = value->ptype;
+	}
+	text = OutputFunctionCall(&output, value->value);
 	key = tenant_key(colocation_id, text);
 	pfree(text);
 	return key;
+}
+
+uint32
+tenant_key_hash(const TenantKey *key)
+{
+	return hash_bytes((const unsigned char *) key, offsetof(TenantKey, attribute) + strlen(key->attribute));
 }

@@ -36,4 +36,7 @@ extern TenantKey tenant_key(int32 colocation_id, const char *attribute);
 /* The same of a value that is not null; NULL is the whole group. */
 extern TenantKey tenant_key_of_value(int32 colocation_id, const ParamExternData *value);
 
+/* A hash value of the key. */
+extern uint32 tenant_key_hash(const TenantKey *key);
+
 #endif							/* CITUS_TENANTS_TENANT_KEY_H */

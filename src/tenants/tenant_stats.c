@@ -17,7 +17,6 @@
 
 #include <math.h>
 
-#include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -111,7 +110,7 @@ bucket_of(const TenantKey *key)
 {
 	int		   *buckets = (int *) &tenant_shared->entries[tenant_room()];
 
-	return &buckets[tag_hash(key, sizeof(TenantKey)) % tenant_room()];
+	return &buckets[tenant_key_hash(key) % tenant_room()];
 }
 
 /* NULL if there is none; the caller holds the lock. */
