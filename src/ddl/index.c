@@ -169,23 +169,29 @@ without_verbose(List *options)
 }
 
 /*
- * Runs the statement here, and then, unless it was relayed, on the other
- * nodes, one after the other, outside the distributed transaction, since the
- * server uses a transaction for each table.  here is what this node does after
- * it, or NULL.
+ * Runs the statement here, on shards too, and then, unless it was relayed, on
+ * the other nodes, one after the other, outside the distributed transaction,
+ * since the server uses a transaction for each table.  here is what this node
+ * does after it, or NULL.  Only this node's warnings are shown.
  */
 static void
 run_on_each_node_alone(UtilityCall *call, void (*here) (UtilityCall *call))
 {
+	MemoryContext context = CurrentMemoryContext;
 	char	   *text = psprintf("%s%s", TASK_TAG_DDL, utility_text(call));
+	int			level;
 
-	run_utility_alone(call->pstmt->utilityStmt, call->query);
+	run_commands_become_own();
+	utility_run(call);
+	MemoryContextSwitchTo(context);
 	if (here != NULL)
 		here(call);
 	if (call->relayed)
 		return;
+	level = quiet_begin(ERROR);
 	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 		remote_exec_alone(node->groupid, text);
+	AtEOXact_GUC(true, level);
 }
 
 /*
@@ -315,6 +321,7 @@ reindex_entries(const UtilityCall *call, List *entries, bool concurrent)
 		stmt = castNode(ReindexStmt, part.pstmt->utilityStmt);
 		stmt->kind = REINDEX_OBJECT_TABLE;
 		stmt->relation = makeRangeVar(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid), -1);
+		part.follows = true;
 		if (concurrent)
 			run_commands_next_transaction();
 		(void) reindex_utility(&part);

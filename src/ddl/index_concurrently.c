@@ -307,7 +307,7 @@ drop_remains(const DistTable *table)
 	List	   *remains = NIL;
 	ListCell   *index;
 
-	foreach_oid(shard, local_shard_relids(table))
+	foreach_oid(shard, list_append_unique_oid(local_shard_relids(table), table->relid))
 	{
 		Relation	rel = table_open(shard, AccessShareLock);
 
@@ -337,18 +337,32 @@ has_no_indexes(Oid relid)
 	return none;
 }
 
+/*
+ * The statement of the user is about the logical table, or this node's copy of
+ * a reference table: its messages are shown, and event triggers fire for it.
+ */
 void
 reindex_concurrently(UtilityCall *call, const DistTable *table)
 {
+	MemoryContext context = CurrentMemoryContext;
 	Oid			relid = table->relid;
+	bool		here = table->kind != DIST_REFERENCE;
 	char	   *text = utility_text(call);
+	bool		nothing;
 
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "REINDEX CONCURRENTLY");
 	drop_remains(table);
 	if (call->relayed)
+	{
 		run_on_shards_alone(call, metadata_require(relid));
-	else if (has_no_indexes(relid))
-		run_utility_alone(call->pstmt->utilityStmt, call->query);	/* says so once */
-	else
-		run_everywhere_alone(call, text, NULL, relid, true);
+		return;
+	}
+	nothing = has_no_indexes(relid);
+	run_commands_become_own();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	utility_run(call);
+	MemoryContextSwitchTo(context);
+	run_commands_next_transaction();
+	if (!nothing)
+		run_everywhere_alone(call, text, NULL, relid, here);
 }

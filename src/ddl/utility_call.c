@@ -23,6 +23,7 @@
 
 #include "catalog/node.h"
 #include "columnar/table_options.h"
+#include "compat/event_triggers.h"
 #include "compat/maintains_table.h"
 #include "ddl/utility_call.h"
 #include "remote/connection.h"
@@ -39,8 +40,8 @@ ProcessUtility_hook_type utility_next_hook = NULL;
  * The context in which the server runs a statement: event triggers fire on the
  * node of the user's statement, not for the resulting statements on other
  * nodes and on shards.  The server fires none for subcommands.  Statements
- * that other nodes run outside of transaction blocks, such as VACUUM, never
- * fire any.
+ * that can't be such, outside of transaction blocks, fire none before version
+ * 17; since then REINDEX does, but for run_quiet_reindex.
  */
 static ProcessUtilityContext
 context_of_run(const UtilityCall *call)
@@ -52,12 +53,26 @@ context_of_run(const UtilityCall *call)
 static void
 run_by_server(UtilityCall *call, PlannedStmt *pstmt, bool read_only_tree)
 {
-	if (utility_next_hook)
-		utility_next_hook(pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env,
-						  call->dest, call->qc);
-	else
-		standard_ProcessUtility(pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env,
-								call->dest, call->qc);
+	ProcessUtility_hook_type next = utility_next_hook ? utility_next_hook : standard_ProcessUtility;
+
+	next(pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env, call->dest, call->qc);
+}
+
+/* The same of a REINDEX for which no event triggers fire. */
+static void
+run_quiet_reindex(UtilityCall *call, PlannedStmt *pstmt, bool read_only_tree)
+{
+	bool		fire = compat_set_event_triggers(false);
+
+	PG_TRY();
+	{
+		run_by_server(call, pstmt, read_only_tree);
+	}
+	PG_FINALLY();
+	{
+		(void) compat_set_event_triggers(fire);
+	}
+	PG_END_TRY();
 }
 
 void
@@ -66,7 +81,10 @@ utility_run_next(UtilityCall *call, bool read_only_tree)
 	PlannedStmt *pstmt = call->pstmt;
 	OptionChange *change = columnar_options_take(&pstmt);
 
-	run_by_server(call, pstmt, read_only_tree);
+	if (call->follows && IsA(pstmt->utilityStmt, ReindexStmt))
+		run_quiet_reindex(call, pstmt, read_only_tree);
+	else
+		run_by_server(call, pstmt, read_only_tree);
 	if (change != NULL)
 		columnar_options_apply(change);
 }

@@ -57,6 +57,12 @@ run_commands_is_own(void)
 }
 
 void
+run_commands_become_own(void)
+{
+	running_statement.own = true;
+}
+
+void
 run_commands_set_rebuilds_keys(bool rebuilds)
 {
 	running_statement.rebuilds_keys = rebuilds;

@@ -59,6 +59,9 @@ extern bool run_commands_rebuilds_keys(void);
 /* How many utility statements run, each within the one before. */
 extern int	run_commands_depth(void);
 
+/* Has the running statement, the user's own, count as one of ours. */
+extern void run_commands_become_own(void);
+
 /* The commands in a text[] argument, without NULLs. */
 extern List *run_commands_of_array(ArrayType *array);
 

@@ -62,19 +62,25 @@ def files_of_indexes(connection, table):
 
 
 def test_event_trigger_of_reindex(connect, cluster, schema):
-    """It fires once (17)."""
+    """It fires once, for the logical table (17)."""
     session = connect(cluster.coordinator)
     needs(session, 17)
     session.execute(f"SET search_path = {schema}")
     fill(session, "t", 100)
-    session.execute("CREATE TABLE noted (what text); CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS "
-                    f"$$ BEGIN INSERT INTO {schema}.noted VALUES (tg_tag); END $$; "
-                    "CREATE EVENT TRIGGER noting ON ddl_command_start WHEN tag IN ('REINDEX') EXECUTE FUNCTION note()")
+    session.execute(f"""CREATE TABLE r (a int PRIMARY KEY); SELECT create_reference_table('r'); CREATE TABLE noted (what text);
+        CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO {schema}.noted VALUES (tg_event); END $$;
+        CREATE FUNCTION note_end() RETURNS event_trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO {schema}.noted SELECT object_identity FROM pg_event_trigger_ddl_commands() WHERE schema_name = '{schema}'; END $$;
+        CREATE EVENT TRIGGER noting ON ddl_command_start WHEN tag IN ('REINDEX') EXECUTE FUNCTION note();
+        CREATE EVENT TRIGGER noting_end ON ddl_command_end WHEN tag IN ('REINDEX') EXECUTE FUNCTION note_end()""")
     try:
-        session.execute("REINDEX TABLE t")
-        assert rows(session, "SELECT * FROM noted") == [("REINDEX",)]
+        for options in ("", "CONCURRENTLY "):
+            for statement, indexes in ((f"TABLE {options}t", ["t"]), (f"TABLE {options}r", ["r"]), (f"SCHEMA {options}{schema}", ["r", "t"])):
+                session.execute("DELETE FROM noted")
+                session.execute(f"REINDEX {statement}")
+                assert sorted(rows(session, "SELECT what FROM noted")) == [("ddl_command_start",), *((f"{schema}.{name}_pkey",) for name in indexes)]
     finally:
-        session.execute("DROP EVENT TRIGGER noting")
+        session.execute("DROP EVENT TRIGGER noting; DROP EVENT TRIGGER noting_end")
 
 
 def test_warning_of_md5(coordinator):
