@@ -52,9 +52,7 @@
 	S(force_max_query_parallelization, false) \
 	S(function_opens_transaction_block, true) \
 	S(log_intermediate_results, false) \
-	S(log_local_commands, false) \
 	S(log_multi_join_order, false) \
-	S(log_remote_commands, false) \
 	S(prevent_incomplete_connection_establishment, true) \
 	S(select_opens_transaction_block, true) \
 	S(skip_constraint_validation, false) \
@@ -94,11 +92,9 @@
 	S(create_object_propagation, "immediate") \
 	S(enable_manual_metadata_changes_for_user, "") \
 	S(explain_analyze_sort_method, "execution-time") \
-	S(grep_remote_commands, "") \
 	S(local_table_join_policy, "auto") \
 	S(metadata_sync_mode, "transactional") \
 	S(multi_shard_modify_mode, "parallel") \
-	S(multi_task_query_log_level, "off") \
 	S(propagate_set_commands, "none") \
 	S(show_shards_for_app_name_prefixes, "") \
 	S(stat_tenants_log_level, "off") \

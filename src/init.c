@@ -61,6 +61,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "rebalance/shard_sizes.h"
+#include "remote/command_log.h"
 #include "remote/follower_probe.h"
 #include "remote/connection.h"
 #include "remote/wire_type.h"
@@ -143,6 +144,7 @@ _PG_init(void)
 	stat_counters_init();
 	remote_init();
 	follower_probe_init();
+	command_log_init();
 	txn_init();
 	analysis_init();
 	tenant_init();

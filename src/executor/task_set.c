@@ -38,6 +38,7 @@
 #include "resolve/tag.h"
 #include "sharding/hash.h"
 #include "txn/serializable.h"
+#include "remote/command_log.h"
 #include "txn/transaction.h"
 
 /*
@@ -655,6 +656,8 @@ start_local(TaskSet *set, Task *task)
 	}
 	else if (snapshot != NULL)
 		PushActiveSnapshot(snapshot);
+	if (unlikely(log_local_commands))
+		command_log_report(NULL, task->text);
 	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->traits.check_as, set->spec->write,
 							 set->spec->latest);
 	if (snapshot != NULL)
@@ -762,6 +765,8 @@ task_set_start(const TaskSetSpec *spec)
 
 	check_present(spec);
 	note_nodes(spec->tasks);
+	if (unlikely(multi_task_level != 0))
+		task_set_announce(spec);
 	set->owner.yield = task_set_yield;
 	set->owner.resends = true;
 	set->spec = spec;

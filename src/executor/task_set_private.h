@@ -99,6 +99,13 @@ extern bool task_set_needs_primary(struct TaskSet *set);
 extern TaskTime task_time_begin(const struct TaskSet *set, Task *task);
 extern void task_time_end(const TaskTime *time, Task *task);
 
+/*
+ * Reports tasks that are about to be executed, if they are for several shards:
+ * citus.multi_task_query_log_level (0: off).
+ */
+extern int	multi_task_level;
+extern void task_set_announce(const TaskSetSpec *spec);
+
 /* Whether tasks for other nodes have not begun. */
 extern bool task_set_has_pending(struct TaskSet *set);
 

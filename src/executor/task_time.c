@@ -20,6 +20,25 @@
 /* Tasks that take so long are logged; -1: none. */
 static int	slow_task_ms = -1;
 
+/* The level at which statements over several shards are reported; 0: none. */
+int			multi_task_level = 0;
+
+static const struct config_enum_entry multi_task_level_options[] = {
+	{"off", 0, false},
+	{"debug5", DEBUG5, false},
+	{"debug4", DEBUG4, false},
+	{"debug3", DEBUG3, false},
+	{"debug2", DEBUG2, false},
+	{"debug1", DEBUG1, false},
+	{"debug", DEBUG1, true},
+	{"log", LOG, false},
+	{"info", INFO, false},
+	{"notice", NOTICE, false},
+	{"warning", WARNING, false},
+	{"error", ERROR, false},
+	{NULL, 0, false}
+};
+
 void
 task_time_init(void)
 {
@@ -28,6 +47,10 @@ task_time_init(void)
 							"With the text, the node, and the process id by which the other node's log and views name the client's session. "
 							"-1 logs none, 0 all.",
 							&slow_task_ms, -1, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomEnumVariable("citus.multi_task_query_log_level",
+							 "Reports statements that read or write several shards, at this level.",
+							 "error refuses them.",
+							 &multi_task_level, 0, multi_task_level_options, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
 /* Logs a task that has ended, if it was slow. */
@@ -43,6 +66,20 @@ log_slow_task(const Task *task)
 			(errmsg("duration: %.3f ms  task on node %s:%d (gpid " UINT64_FORMAT "): %s", task->took_us / 1000.0,
 					node == NULL ? node_local_hostname : node->host, node == NULL ? PostPortNumber : node->port, backend_gpid(), task->text),
 			 errhidestmt(true)));
+}
+
+void
+task_set_announce(const TaskSetSpec *spec)
+{
+	int			shards = 0;
+
+	foreach_ptr(const Task, task, spec->tasks)
+		shards += task->shards == NULL ? 1 : bms_num_members(task->shards);
+	if (shards > 1)
+		ereport(multi_task_level,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a statement reads or writes %d shards", shards),
+				 errhint("Compare the distribution column with a value, so that one shard has all rows.")));
 }
 
 /* A traced task has waited since its set was started. */

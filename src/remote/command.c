@@ -18,6 +18,7 @@
 #include "catalog/follower.h"
 #include "catalog/node.h"
 #include "lib/trace.h"
+#include "remote/command_log.h"
 #include "remote/private.h"
 
 /*
@@ -411,6 +412,7 @@ remote_plain_send(RemoteConn *conn, const char *sql)
 {
 	if (conn->state == REMOTE_DEAD)
 		return;
+	command_log(conn, sql);
 	conn->priv->statement = pipeline_next_statement();
 	conn->state = channel_send_script(&conn->priv->channel, sql) ? REMOTE_BUSY : REMOTE_DEAD;
 }

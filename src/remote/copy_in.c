@@ -22,6 +22,7 @@
 
 #include "miscadmin.h"
 
+#include "remote/command_log.h"
 #include "remote/identity.h"
 #include "remote/private.h"
 
@@ -140,6 +141,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 	pipeline_leave(conn);
 
 	conn->state = REMOTE_BUSY;
+	command_log(conn, sql);
 	conn->priv->statement = pipeline_next_statement();
 	if (!channel_send_script(&conn->priv->channel, sql))
 		pipeline_lost(conn);

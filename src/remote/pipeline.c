@@ -23,6 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "lib/debug_point.h"
+#include "remote/command_log.h"
 #include "remote/identity.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
@@ -112,6 +113,7 @@ raise_kept(RemoteConn *conn)
 void
 pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams *params)
 {
+	command_log(conn, sql);
 	reserve_items(conn->priv, 2);
 	if (!channel_send_text(&conn->priv->channel, sql, params, false))
 	{
@@ -163,6 +165,7 @@ pipeline_sync(RemoteConn *conn)
 void
 pipeline_send_alone(RemoteConn *conn, const char *sql, char item)
 {
+	command_log(conn, sql);
 	reserve_items(conn->priv, 2);
 	if (!channel_send_text(&conn->priv->channel, sql, NULL, false))
 	{
@@ -263,6 +266,7 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int m
 	bool		identity;
 
 	begin_statement(conn, mode);
+	command_log(conn, sql);
 	identity = identity_begin_remote(conn, InvalidOid);
 	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, (mode & SEND_BINARY) != 0), identity);
 }
@@ -295,6 +299,7 @@ remote_send_task(RemoteConn *conn, const char *tag, const char *text, const Remo
 	if (apart)
 		send_settings_before(conn);
 	begin_statement(conn, mode);
+	command_log(conn, text);
 	/* preparing may free another statement, in this segment */
 	prepared = !apart && prepared_use(conn, tag, text, params, (mode & SEND_PREPARED) != 0, &use);
 	if (prepared)

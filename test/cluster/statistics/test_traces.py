@@ -221,3 +221,43 @@ def test_tool(traced, cluster):
     assert all(len(span["traceId"]) == 32 and int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in otlp)
     events = [event for event in made["chrome"]["traceEvents"] if event["ph"] == "X"]
     assert {(event["pid"], event["name"]) for event in events} == {(span["nodeid"], span["name"]) for span in spans}
+
+
+def test_commands_are_shown(traced, cluster):
+    """citus.log_remote_commands and the like show what a session sends; citus.multi_task_query_log_level what is about several shards."""
+    seen = []
+    traced.add_notice_handler(lambda notice: seen.append((notice.severity, notice.message_primary, notice.message_detail)))
+
+    def shown(statement, *settings):
+        seen.clear()
+        for setting in settings:
+            traced.execute(f"SET {setting}")
+        traced.execute(statement)
+        for setting in settings:
+            traced.execute(f"RESET {setting.split()[0]}")
+        return [message for _, message, _ in seen]
+
+    ports = [node.port for node in cluster.workers]
+    on = "citus.log_remote_commands = on"
+    messages = shown("SELECT sum(b) FROM t", on)
+    assert len([message for message in messages if message.startswith("issuing") and "sum(b)" in message]) == 2
+    assert not [message for message in messages if "citus_internal" in message.split("SELECT")[0]]
+    assert {port for port in ports if any(f"127.0.0.1:{port}," in (detail or "") for _, _, detail in seen)} == set(ports)
+    messages = shown("UPDATE t SET b = b", on)
+    assert [message for message in messages if "PREPARE TRANSACTION" in message] and [message for message in messages if "COMMIT PREPARED" in message]
+    assert all("UPDATE" in message for message in shown("UPDATE t SET b = b", on, "citus.grep_remote_commands = '%UPDATE%'"))
+    messages = shown("ALTER TABLE t ALTER b SET DEFAULT 1", on)
+    assert [message for message in messages if "SET DEFAULT 1" in message], messages
+    assert shown("SELECT sum(b) FROM t") == []
+    assert shown("SELECT sum(b) FROM t", "citus.multi_task_query_log_level = warning")[0].startswith("a statement reads or writes")
+    assert seen[0][0] == "WARNING"
+    assert shown("SELECT b FROM t WHERE a = 1", "citus.multi_task_query_log_level = warning") == []
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="a statement reads or writes"):
+        shown("SELECT sum(b) FROM t", "citus.multi_task_query_log_level = error")
+    traced.execute("RESET citus.multi_task_query_log_level")
+    with servers.connect(cluster.workers[0]) as worker:
+        local = []
+        worker.add_notice_handler(lambda notice: local.append(notice.message_primary))
+        worker.execute("SET citus.log_local_commands = on")
+        worker.execute(f"SELECT sum(b) FROM {value(traced, 'SELECT current_schema()')}.t")
+        assert len(local) == 1 and local[0].startswith("executing the command locally: ")

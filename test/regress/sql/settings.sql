@@ -9,14 +9,14 @@ RESET citus.shard_replication_factor;
 SET citus.shard_replication_factor = 1;
 BEGIN;
 SET LOCAL citus.multi_shard_modify_mode = 'sequential';
-SELECT set_config('citus.log_remote_commands', 'on', true);
-SET LOCAL citus.log_remote_commands = off;
+SELECT set_config('citus.log_intermediate_results', 'on', true);
+SET LOCAL citus.log_intermediate_results = off;
 SET LOCAL citus.count_distinct_error_rate = 0.01;
 SET LOCAL citus.metadata_sync_retry_interval = '1min';
 SHOW citus.metadata_sync_retry_interval;
 COMMIT;
 SHOW citus.multi_shard_modify_mode;
-SET citus.log_remote_commands = 'often';
+SET citus.log_intermediate_results = 'often';
 
 \set VERBOSITY sqlstate
 SET citus.no_such_setting = 1;
