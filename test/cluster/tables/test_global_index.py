@@ -130,6 +130,52 @@ def test_collisions(keyed, connect):
         check(node)
 
 
+def change_other(connection):
+    """Writes of a table with a deferred unique key, and an index that isn't unique."""
+    key, other, tenant = random.randint(1, KEYS), random.randint(1, KEYS), random.randint(1, 9)
+    try:
+        connection.execute(random.choice([
+            f"INSERT INTO h VALUES ({tenant}, {key}, {other % 5}, {other})",
+            f"DELETE FROM h WHERE k = {key}",
+            f"DELETE FROM h WHERE s = {other % 5} AND t = {tenant}",
+            f"UPDATE h SET s = NULLIF({other % 5}, 3), t = {tenant} WHERE k = {key}",
+            f"UPDATE h SET t = t % 9 + 1 WHERE s = {other % 5}",
+            f"BEGIN; UPDATE h SET u = {other} WHERE k = {key}; UPDATE h SET u = {key} WHERE k = {other}; COMMIT",
+            f"BEGIN; INSERT INTO h VALUES ({tenant}, {key}, 1, {other}); DELETE FROM h WHERE u = {other} AND k <> {key}; COMMIT",
+        ]))
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+
+
+def test_other_kinds(keyed):
+    """The same for deferred constraints and indexes that aren't unique; a read of entries is one of rows."""
+    with servers.connect(keyed.coordinator) as connection:
+        connection.execute("SET citus.global_indexes = on")
+        connection.execute("CREATE TABLE h (t int, k int PRIMARY KEY, s int, u int CONSTRAINT h_u UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        connection.execute("CREATE INDEX h_s ON h (s) INCLUDE (u) WHERE citus_global_index()")
+        connection.execute("SELECT create_distributed_table('h', 't', colocate_with => 'parent')")
+    load = Load()
+    for number in range(6):
+        load.add(keyed.nodes[number % 3], change_other, f"client{number}")
+
+    load.add(keyed.coordinator, move_any_shard, "move")
+    load.add(None, lambda _: end_a_session(keyed.workers[0], change_other), "kill")
+    load.finish(FIRE)
+    wait_until_quiet(keyed)
+    for node in keyed.nodes:
+        with servers.connect(node) as connection:
+            assert rows(connection, "SELECT u FROM h GROUP BY u HAVING count(*) > 1") == []
+            for index in "h_pkey", "h_s", "h_u":
+                assert value(connection, "SELECT citus_check_global_index(%s::regclass)", [index]) == 0, index
+            for group in range(5):
+                query = f"SELECT k, u FROM h WHERE s = {group} ORDER BY k"
+                found = rows(connection, query)
+                connection.execute("SET citus.enable_global_index_lookups = off")
+                assert rows(connection, query) == found
+                connection.execute("RESET citus.enable_global_index_lookups")
+
+
 def node_of(connection, table, key):
     """The port of the node with the shard of a distribution value."""
     return value(connection, """SELECT nodeport FROM citus_shards
@@ -143,13 +189,16 @@ def keys_on(connection, node):
     return [key for key in range(1, KEYS) if node_of(connection, entries, key) == node.port]
 
 
+@pytest.mark.parametrize("mode", ["NOT DEFERRABLE", "DEFERRABLE"])
 @pytest.mark.parametrize("count, statement", [
     (1, "DELETE FROM g WHERE t = {t}"), (2, "DELETE FROM g WHERE t = {t}"),
     (1, "UPDATE g SET k = k + 1000 WHERE t = {t}"), (1, "UPDATE g SET t = t % 9 + 1 WHERE t = {t}")])
-def test_entries_that_are_being_committed(keyed, connect, count, statement):
+def test_entries_that_are_being_committed(keyed, connect, count, statement, mode):
     """Whoever changes a row waits until its entry is committed, too: on another node, that comes later."""
     here, there = keyed.workers
     connection, watcher = connect(here), connect(there)
+    connection.execute("SET citus.global_indexes = on")
+    connection.execute(f"ALTER TABLE g DROP CONSTRAINT g_k_key, ADD CONSTRAINT g_k_key UNIQUE (k) {mode}")
     tenant = next(t for t in range(1, 10) if node_of(connection, "g", t) == here.port)
     keys = keys_on(connection, there)[:count]
     stopped = Stopped(here, "commit-after-decision",
