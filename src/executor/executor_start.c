@@ -176,7 +176,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 		reference_task_starts(query_desc, eflags);
 	else
 		modify_lock_references(query_desc, eflags);
-	own_snapshot = statement_snapshot_choose(query_desc, eflags, (tag.traits.flags & TASK_AS_OF) != 0);
+	own_snapshot = statement_snapshot_choose(query_desc, eflags, &tag);
 	if (!own_shard_start(query_desc, eflags, start_executor_next))
 		start_executor_next(query_desc, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)

@@ -9,8 +9,8 @@
  *   statement;
  * - at READ COMMITTED, a statement that reads several shards gets a point in
  *   time of its own (dist_snapshot_take);
- * - at REPEATABLE READ, the first statement that uses distributed tables
- *   fixes the transaction's.
+ * - at REPEATABLE READ, the first statement that uses distributed or
+ *   reference tables fixes the transaction's.
  *
  * In each case the statement's snapshot on this node is replaced by one as of
  * that time, so that local tables and this node's shards are read as of the
@@ -24,6 +24,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "tcop/pquery.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -32,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "catalog/follower.h"
+#include "catalog/metadata.h"
 #include "executor/statement_snapshot.h"
 #include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
@@ -49,7 +51,7 @@
 /* How a plan uses distributed tables. */
 typedef struct PlanUse
 {
-	bool		any;			/* uses them */
+	bool		any;			/* uses them, or reads reference tables */
 	bool		exports;		/* is a call of pg_export_snapshot() alone */
 	bool		whole;			/* the whole statement is sent to one shard */
 	Bitmapset  *groups;			/* nodes of the shards that it scans */
@@ -457,6 +459,25 @@ start_in_transaction(QueryDesc *query_desc, PlanUse *use)
 		exported_snapshot_offer();
 }
 
+/*
+ * Whether a client's statement reads reference tables.  (Those that check
+ * foreign keys have snapshots that the server has chosen for them.)
+ */
+static bool
+reads_reference(QueryDesc *query_desc)
+{
+	if (InNoForceRLSOperation() || query_desc->crosscheck_snapshot != InvalidSnapshot)
+		return false;
+	foreach_node(RangeTblEntry, rte, query_desc->plannedstmt->rtable)
+	{
+		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+
+		if (table != NULL && table->kind == DIST_REFERENCE)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a statement is SELECT pg_export_snapshot(). */
 static bool
 is_export(PlannedStmt *stmt)
@@ -471,7 +492,7 @@ is_export(PlannedStmt *stmt)
 }
 
 bool
-statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
+statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag)
 {
 	PlanUse		use = {.params = query_desc->params};
 
@@ -479,7 +500,7 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
 		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
 		return false;
-	if (given && (query_desc->operation == CMD_SELECT || query_desc->operation == CMD_INSERT) &&
+	if ((tag->traits.flags & TASK_AS_OF) != 0 && (query_desc->operation == CMD_SELECT || query_desc->operation == CMD_INSERT) &&
 		(!IsolationUsesXactSnapshot() || snapshot_is_offered()))
 	{
 		exchange_snapshot(query_desc, snapshot_for_task());
@@ -495,6 +516,7 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 		return false;
 	if (!IsolationUsesXactSnapshot())
 		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
+	use.any = use.any || (tag->kind == TAG_NONE && !is_lone_statement(query_desc) && reads_reference(query_desc));
 	start_in_transaction(query_desc, &use);
 	return false;
 }

@@ -12,14 +12,14 @@
 
 #include "executor/execdesc.h"
 
+#include "resolve/tag.h"
 #include "txn/snapshot.h"
 
 /*
- * Sets the snapshot of a statement that is about to start; given: it is a task
- * that has its initiator's.  Returns whether the statement has a snapshot of
- * its own.
+ * Sets the snapshot of a statement that is about to start, whose tag is given.
+ * Returns whether the statement has a snapshot of its own.
  */
-extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given);
+extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag);
 
 /*
  * At READ COMMITTED, renews the snapshot of a statement that has waited for a

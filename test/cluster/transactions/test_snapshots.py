@@ -166,6 +166,27 @@ def test_own_writes(accounts, connect):
         check_total(connection)
 
 
+@pytest.mark.parametrize("statement", [
+    "SELECT sum(f.v) FROM fees f JOIN account a USING (id)",
+    "INSERT INTO fees SELECT 100, sum(v) FROM fees RETURNING v",
+    "UPDATE fees SET v = (SELECT sum(v) FROM fees) WHERE id = 2 RETURNING v",
+    "WITH added AS (INSERT INTO account SELECT -1, sum(v) FROM fees RETURNING balance) SELECT balance FROM added"])
+def test_reference_table_again(accounts, connect, statement):
+    """A transaction at REPEATABLE READ reads a reference table as of one time, whether or not a statement names other tables or writes."""
+    connection, writer = connect(accounts.coordinator), connect(accounts.nodes[1])
+    connection.execute("DROP TABLE IF EXISTS fees; CREATE TABLE fees (id int PRIMARY KEY, v numeric)")
+    connection.execute("SELECT create_reference_table('fees')")
+    connection.execute("INSERT INTO fees VALUES (1, 10), (2, 20)")
+    for node in accounts.nodes:
+        reader = connect(node)
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        before = value(reader, "SELECT sum(v) FROM fees")
+        writer.execute("UPDATE fees SET v = v + 1 WHERE id = 1")
+        assert value(reader, statement) == before
+        reader.execute("ROLLBACK")
+    connection.execute("DROP TABLE fees")
+
+
 def test_early_end(accounts, connect):
     """A statement that wants few rows leaves its connections usable, and no transaction open."""
     connection = connect(accounts.coordinator)
