@@ -168,7 +168,7 @@ def test_full_disk(made, console, page, small_disk):
         # Now nothing is left: not even the write-ahead log can be written.
         fill(small_disk, 0)
         with servers.connect(made.coordinator) as connection, pytest.raises((psycopg.errors.DiskFull, psycopg.errors.ConnectionFailure)):
-            connection.execute(f"INSERT INTO t SELECT g, -2, repeat('y', {MB}) FROM generate_series(1, 100) g")
+            connection.execute(f"INSERT INTO t SELECT g, -2, repeat('full', {MB} / 4) FROM generate_series(1, 100) g")
         since = time.monotonic()
         shown = servers.wait_until(lambda: next((found for subject in ("disk", "cannot be reached")
                                                  if (found := Shown(page, made.coordinator, subject, since)).by_function()), None), "a finding")
@@ -180,4 +180,4 @@ def test_full_disk(made, console, page, small_disk):
         subprocess.run(["mv", place, first.data], check=True)
         first.start()
     shown.wait_for_end()
-    assert made.coordinator.sql("SELECT count(*) FILTER (WHERE v LIKE 'x%'), count(*) FILTER (WHERE v LIKE 'y%') FROM t") == "100|0"
+    assert made.coordinator.sql("SELECT count(*) FILTER (WHERE v LIKE 'x%'), count(*) FILTER (WHERE v LIKE 'full%') FROM t") == "100|0"
