@@ -94,7 +94,7 @@ extern bool task_set_needs_primary(struct TaskSet *set);
 
 /*
  * task_time.c: around a task, from sending it to its last row; measures it if
- * the statement is traced, or explained.
+ * the statement is traced, or explained, or if slow tasks are logged.
  */
 extern TaskTime task_time_begin(const struct TaskSet *set, Task *task);
 extern void task_time_end(const TaskTime *time, Task *task);
