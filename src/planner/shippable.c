@@ -18,6 +18,7 @@
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -52,6 +53,44 @@ function_must_stay(Oid funcid, void *context)
 	const char *reason = shippable_function(funcid);
 
 	return reason != NULL && not_shippable(context, reason);
+}
+
+/*
+ * For check_functions_in_node: whether the function may look up an object by
+ * its oid, which is another one's on other nodes.  Functions that read types'
+ * input have an oid of a type that the node itself has found.
+ */
+static bool
+takes_oid(Oid funcid, void *context)
+{
+	Oid		   *types;
+	int			count;
+	bool		found = false;
+
+	if (func_volatile(funcid) == PROVOLATILE_IMMUTABLE)
+		return false;
+	(void) get_func_signature(funcid, &types, &count);
+	for (int i = 0; i < count; i++)
+		found = found || types[i] == OIDOID || wire_type_is_oid_alias(types[i]);
+	return found && types[0] != CSTRINGOID;
+}
+
+/*
+ * Whether oids are taken for objects, or objects for their oids: values of
+ * regclass and so on become other nodes' own oids when they are sent there,
+ * values of oid stay what they are.
+ */
+static bool
+names_by_oid(Node *node)
+{
+	if (IsA(node, RelabelType))
+	{
+		Oid			from = exprType((Node *) ((RelabelType *) node)->arg);
+		Oid			to = exprType(node);
+
+		return wire_type_is_oid_alias(from) != wire_type_is_oid_alias(to);
+	}
+	return !IsA(node, CoerceViaIO) && check_functions_in_node(node, takes_oid, NULL);
 }
 
 static bool
@@ -240,6 +279,8 @@ shippable_walker(Node *node, void *context)
 		return true;
 	if ((IsA(node, FuncExpr) || IsA(node, CoerceViaIO)) && wire_type_is_oid_alias(exprType(node)))
 		return not_shippable(ship, "it looks up an object by its name");
+	if (names_by_oid(node))
+		return not_shippable(ship, "it uses an object's oid, which is another one on other nodes");
 	return expression_tree_walker(node, shippable_walker, context);
 }
 
