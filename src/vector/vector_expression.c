@@ -215,6 +215,7 @@ find_range(Vector *vector, uint32 count)
 	}
 	vector->least = least;
 	vector->greatest = greatest;
+	vector->exact = true;
 }
 
 /* The values of a column, where they are or copied to the order of rows. */

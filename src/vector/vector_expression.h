@@ -31,6 +31,7 @@ typedef struct Vector
 	const bool *nulls;			/* NULL: none is */
 	int64		least;			/* no integer is beyond these */
 	int64		greatest;
+	bool		exact;			/* these are values, if none is NULL */
 } Vector;
 
 typedef struct VectorExpression VectorExpression;

@@ -127,6 +127,7 @@ make_aggregates(VectorAggregateState *state, List *aggrefs)
 		if (transition == NULL)
 		{
 			transition = transition_make(aggref, state->ntransitions, context, vector_groups_context(state->groups));
+			transition->one_group = !state->plan.grouped;
 			if (aggref->aggdistinct != NIL)
 				state->distincts[state->ntransitions] = vector_distinct_make(transition);
 			state->transitions[state->ntransitions++] = transition;
@@ -382,6 +383,7 @@ advance_by_vector(Transition *transition, const TransitionInput *input, const Ba
 	}
 	different.values = values;
 	different.nulls = NULL;
+	different.exact = false;
 	input->advance(transition, states, &different, count);
 }
 
@@ -465,6 +467,8 @@ keep_batch_for_later(VectorAggregateState *state, AggregateInput *input, VectorB
 		states[count++] = states[i];
 	}
 	batch->count = count;
+	/* What keys have gathered is of all rows. */
+	memset(batch->gathered, 0, batch->reader->tupdesc->natts * sizeof(Vector));
 }
 
 /* Aggregates the selected rows of a chunk group. */

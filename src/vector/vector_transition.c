@@ -62,22 +62,65 @@ typedef struct VectorForm
 
 /* A loop over the values that aren't NULL. */
 #define EACH_VALUE(action) \
-	int			number = transition->number; \
+	do { \
+		int			number = transition->number; \
 \
-	for (uint32 i = 0; i < count; i++) \
-	{ \
-		TransitionState *state = &groups[i][number]; \
+		for (uint32 i = 0; i < count; i++) \
+		{ \
+			TransitionState *state = &groups[i][number]; \
 \
-		if (nulls != NULL && nulls[i]) \
-			continue; \
-		action; \
+			if (nulls != NULL && nulls[i]) \
+				continue; \
+			action; \
+		} \
+	} while (0)
+
+/* How many values aren't NULL. */
+static uint32
+count_not_null(const bool *nulls, uint32 count)
+{
+	uint32		result = count;
+
+	for (uint32 i = 0; i < count && nulls != NULL; i++)
+		result -= nulls[i];
+	return result;
+}
+
+/* Values that are smaller than this add up to an int64, however many. */
+#define SMALL_VALUE (INT64CONST(1) << 31)
+
+/* The sum of the values that aren't NULL. */
+static int128
+sum_values(const Vector *vector, uint32 count)
+{
+	const int64 *values = (const int64 *) vector->values;
+	const bool *nulls = vector->nulls;
+	int64		small = 0;
+	int128		sum = 0;
+
+	if (nulls == NULL && vector->least > -SMALL_VALUE && vector->greatest < SMALL_VALUE)
+	{
+		for (uint32 i = 0; i < count; i++)
+			small += values[i];
+		return small;
 	}
+	for (uint32 i = 0; i < count; i++)
+		sum += nulls != NULL && nulls[i] ? 0 : values[i];
+	return sum;
+}
 
 static void
 advance_count(Transition *transition, TransitionState **groups, const Vector *vector, uint32 count)
 {
 	const bool *nulls = vector != NULL ? vector->nulls : NULL;
 
+	if (transition->one_group && count > 0)
+	{
+		TransitionState *only = &groups[0][transition->number];
+
+		only->value = Int64GetDatum(DatumGetInt64(only->value) + count_not_null(nulls, count));
+		return;
+	}
 	EACH_VALUE(state->value = Int64GetDatum(DatumGetInt64(state->value) + 1));
 }
 
@@ -88,6 +131,14 @@ advance_small_sum(Transition *transition, TransitionState **groups, const Vector
 	const int64 *values = (const int64 *) vector->values;
 	const bool *nulls = vector->nulls;
 
+	if (transition->one_group && count_not_null(nulls, count) > 0)
+	{
+		TransitionState *only = &groups[0][transition->number];
+
+		only->value = Int64GetDatum((only->isnull ? 0 : DatumGetInt64(only->value)) + (int64) sum_values(vector, count));
+		only->isnull = false;
+		return;
+	}
 	EACH_VALUE(state->value = Int64GetDatum((state->isnull ? 0 : DatumGetInt64(state->value)) + values[i]);
 			   state->isnull = false);
 }
@@ -98,6 +149,12 @@ advance_sum(Transition *transition, TransitionState **groups, const Vector *vect
 	const int64 *values = (const int64 *) vector->values;
 	const bool *nulls = vector->nulls;
 
+	if (transition->one_group && count > 0)
+	{
+		groups[0][transition->number].sum += sum_values(vector, count);
+		groups[0][transition->number].count += count_not_null(nulls, count);
+		return;
+	}
 	EACH_VALUE(state->sum += values[i]; state->count++);
 }
 
@@ -109,6 +166,19 @@ advance_numeric_sum(Transition *transition, TransitionState **groups, const Vect
 	const bool *nulls = vector->nulls;
 	int			scale = vector->scale;
 
+	if (transition->one_group && count > 0)
+	{
+		TransitionState *only = &groups[0][transition->number];
+
+		if (only->scale != scale)
+		{
+			transition_settle(transition, only);
+			only->scale = (int16) scale;
+		}
+		only->sum += sum_values(vector, count);
+		only->count += count_not_null(nulls, count);
+		return;
+	}
 	EACH_VALUE(if (unlikely(state->scale != scale))
 			   {
 			   transition_settle(transition, state); state->scale = (int16) scale;}
@@ -121,6 +191,12 @@ advance_least(Transition *transition, TransitionState **groups, const Vector *ve
 	const int64 *values = (const int64 *) vector->values;
 	const bool *nulls = vector->nulls;
 
+	if (transition->one_group && nulls == NULL && vector->exact && count > 0)
+	{
+		/* What is known to be the least is the only value. */
+		values = &vector->least;
+		count = 1;
+	}
 	EACH_VALUE(if (state->unset || values[i] < (int64) state->value) state->value = (Datum) values[i];
 			   state->unset = state->isnull = false);
 }
@@ -131,6 +207,11 @@ advance_greatest(Transition *transition, TransitionState **groups, const Vector 
 	const int64 *values = (const int64 *) vector->values;
 	const bool *nulls = vector->nulls;
 
+	if (transition->one_group && nulls == NULL && vector->exact && count > 0)
+	{
+		values = &vector->greatest;
+		count = 1;
+	}
 	EACH_VALUE(if (state->unset || values[i] > (int64) state->value) state->value = (Datum) values[i];
 			   state->unset = state->isnull = false);
 }

@@ -45,6 +45,7 @@ typedef void (*VectorAdvance) (struct Transition *transition, TransitionState **
 typedef struct Transition
 {
 	int			number;			/* of the state in a group */
+	bool		one_group;		/* all rows are of one group */
 	const Aggref *aggref;
 	MemoryContext context;		/* of the states */
 	FmgrInfo	function;
