@@ -340,6 +340,7 @@ has_no_indexes(Oid relid)
 /*
  * The statement of the user is about the logical table, or this node's copy of
  * a reference table: its messages are shown, and event triggers fire for it.
+ * It comes last, since an invalid index becomes valid there.
  */
 void
 reindex_concurrently(UtilityCall *call, const DistTable *table)
@@ -348,7 +349,6 @@ reindex_concurrently(UtilityCall *call, const DistTable *table)
 	Oid			relid = table->relid;
 	bool		here = table->kind != DIST_REFERENCE;
 	char	   *text = utility_text(call);
-	bool		nothing;
 
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "REINDEX CONCURRENTLY");
 	drop_remains(table);
@@ -357,12 +357,12 @@ reindex_concurrently(UtilityCall *call, const DistTable *table)
 		run_on_shards_alone(call, metadata_require(relid));
 		return;
 	}
-	nothing = has_no_indexes(relid);
+	if (!has_no_indexes(relid))
+		run_everywhere_alone(call, text, NULL, relid, here);
+	MemoryContextSwitchTo(context);
+	run_commands_next_transaction();
 	run_commands_become_own();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	utility_run(call);
 	MemoryContextSwitchTo(context);
-	run_commands_next_transaction();
-	if (!nothing)
-		run_everywhere_alone(call, text, NULL, relid, here);
 }
