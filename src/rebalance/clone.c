@@ -507,7 +507,6 @@ Datum
 citus_promote_clone_and_rebalance(PG_FUNCTION_ARGS)
 {
 	const CatchPoint point = catch_point();
-	const char *strategy = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	const ClusterNode *clone;
 	const ClusterNode *primary;
 	RemoteConn *conn;
@@ -524,7 +523,7 @@ citus_promote_clone_and_rebalance(PG_FUNCTION_ARGS)
 	conn = drive_open(primary);
 	PG_TRY();
 	{
-		drive_promotion(conn, clone, strategy, PG_GETARG_INT32(2));
+		drive_promotion(conn, clone, PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), PG_GETARG_INT32(2));
 	}
 	PG_CATCH();
 	{

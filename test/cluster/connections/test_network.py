@@ -34,8 +34,8 @@ STEPS = [("single", "connect", b""), ("two", "connect", b"")] + [
 
 @pytest.fixture(scope="module")
 def network():
-    """A bank whose nodes reach each other through proxies only."""
-    with servers.cluster(purpose="check-network", kind="bare") as made:
+    """A bank whose nodes reach each other through proxies only. No session leaves connections: each test's must connect."""
+    with servers.cluster(purpose="check-network", kind="bare", settings={"citus.kept_connection_lifetime": 0}) as made:
         made.proxies = {node.name: Proxy(node.port) for node in made.nodes}
         with servers.connect(made.coordinator) as connection:
             connection.execute("SELECT citus_set_coordinator_host('127.0.0.1', %s)",
