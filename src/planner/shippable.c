@@ -18,7 +18,6 @@
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
