@@ -147,8 +147,9 @@ rethrow_for_index(Relation rel, Relation index, MemoryContext context)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	/* a statement of the owner's functions may leave no checks for later */
-	if (index != NULL && !index->rd_index->indimmediate && error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE)
+	/* the server lets these leave no check for later, as equal keys would */
+	if (index != NULL && !index->rd_index->indimmediate && InSecurityRestrictedOperation() &&
+		error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE)
 		error->sqlerrcode = ERRCODE_UNIQUE_VIOLATION;
 	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && index != NULL)
 	{
