@@ -315,9 +315,9 @@ class ScriptRun:
 
 
 def dump(dsn, schema):
-    """The lines of pg_dump for a schema, but for its comments and random tokens."""
-    done = host.run_server_program([os.path.join(host.bin_dir(host.pg_config()), "pg_dump"), "--schema-only", f"--schema={schema}", "-d", dsn],
-                                   capture_output=True)
+    """The lines of pg_dump for a schema, but for its comments, random tokens, and whether tables are columnar."""
+    done = host.run_server_program([os.path.join(host.bin_dir(host.pg_config()), "pg_dump"), "--schema-only", "--no-table-access-method",
+                                    f"--schema={schema}", "-d", dsn], capture_output=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     return [line for line in done.stdout.splitlines() if line and not line.startswith(("--", "\\"))]
