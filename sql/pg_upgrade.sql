@@ -53,6 +53,20 @@ BEGIN
 		EXECUTE format('CREATE TABLE citus_upgrade.%s (%s) AS SELECT %s FROM pg_catalog.%1$s', catalog.relation,
 			array_to_string(catalog.names, ', '), array_to_string(catalog.save, ', '));
 	END LOOP;
+
+	-- what no catalog of the extension records: global indexes, and foreign keys between nodes
+	CREATE TABLE citus_upgrade.global_index AS
+		SELECT DISTINCT d.refobjid::regclass AS index, d.objid::regclass AS entries
+		FROM pg_trigger t
+		JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = t.tgconstrindid
+			AND d.deptype = 'i'
+		WHERE t.tgfoid = 'citus_internal.global_index_write'::regproc;
+	CREATE TABLE citus_upgrade.global_key AS
+		SELECT DISTINCT c.conrelid::regclass AS relation, c.conname::text AS name
+		FROM pg_trigger t
+		JOIN pg_constraint c ON c.oid = t.tgconstraint
+		WHERE t.tgfoid = 'citus_internal.global_key'::regproc;
+
 	IF EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = to_regprocedure('any_value(anyelement)') AND deptype = 'e') THEN
 		ALTER EXTENSION citus DROP AGGREGATE any_value(anyelement);
 		DROP AGGREGATE any_value(anyelement);
@@ -87,6 +101,8 @@ BEGIN
 		EXECUTE format('INSERT INTO pg_catalog.%s SELECT %s FROM citus_upgrade.%1$s', catalog.relation,
 			array_to_string(catalog.restore, ', '));
 	END LOOP;
+	PERFORM citus_internal.global_index_attach(index, entries) FROM citus_upgrade.global_index;
+	PERFORM citus_internal.global_key_attach(relation, name) FROM citus_upgrade.global_key;
 	IF citus_internal.create_any_value() THEN
 		ALTER EXTENSION citus ADD AGGREGATE any_value(anyelement);
 	END IF;

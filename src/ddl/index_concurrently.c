@@ -364,5 +364,8 @@ reindex_concurrently(UtilityCall *call, const DistTable *table)
 	run_commands_become_own();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	utility_run(call);
+	/* it may have found nothing to do, and ended no transaction */
+	while (ActiveSnapshotSet())
+		PopActiveSnapshot();
 	MemoryContextSwitchTo(context);
 }

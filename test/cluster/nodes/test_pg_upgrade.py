@@ -40,6 +40,15 @@ OBJECTS = """
     INSERT INTO p SELECT g, '2020-05-05' FROM generate_series(1, 100) g;
     INSERT INTO tenant.t VALUES (7);
     INSERT INTO l VALUES (8);
+    SET citus.global_indexes = on;
+    CREATE TABLE u (tenant int, id int PRIMARY KEY, email text);
+    SELECT create_distributed_table('u', 'tenant');
+    CREATE UNIQUE INDEX u_email ON u (lower(email));
+    CREATE TABLE o (tenant int, id int, u int REFERENCES u ON DELETE CASCADE);
+    SELECT create_distributed_table('o', 'tenant');
+    CREATE INDEX d_n ON d (n) WHERE citus_global_index();
+    INSERT INTO u SELECT g % 50, g, 'u' || g FROM generate_series(1, 100) g;
+    INSERT INTO o SELECT g % 30, g, g FROM generate_series(1, 100) g;
 """
 
 MEMBERS = """
@@ -100,6 +109,21 @@ def pg_upgrade(node, bindir, link=True):
     node.start()
 
 
+def check_global_keys(connection):
+    """Indexes over all shards, and foreign keys between nodes, work as before."""
+    with pytest.raises(psycopg.errors.UniqueViolation, match='"u_pkey"'):
+        connection.execute("INSERT INTO u VALUES (1, 7, 'new')")
+    with pytest.raises(psycopg.errors.UniqueViolation, match='"u_email"'):
+        connection.execute("INSERT INTO u VALUES (1, 1007, 'U7')")
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        connection.execute("INSERT INTO o VALUES (1, 1, 1007)")
+    connection.execute("DELETE FROM u WHERE id = 7")
+    assert value(connection, "SELECT count(*) FROM o") == 99
+    connection.execute("INSERT INTO u VALUES (1, 7, 'u7'); INSERT INTO o VALUES (2, 7, 7)")
+    for index in ("u_pkey", "u_email", "d_n"):
+        assert value(connection, "SELECT citus_check_global_index(%s)", [index]) == 0
+
+
 def test_upgrade(make_cluster):
     """A worker is upgraded; the coordinator's catalogs go the same way in place."""
     made = make_cluster(workers=1)
@@ -126,6 +150,7 @@ def test_upgrade(make_cluster):
         assert value(connection, "SELECT n FROM words WHERE word = 'w77'") == 77
         connection.execute("INSERT INTO d SELECT g FROM generate_series(1001, 1100) g")
         assert value(connection, "SELECT count(DISTINCT n) FROM d") == 1100
+        check_global_keys(connection)
         connection.execute("ALTER TABLE d ADD COLUMN added int DEFAULT 3; CREATE TABLE e (id int, PRIMARY KEY (id))")
         connection.execute("SELECT create_distributed_table('e', 'id', colocate_with => 'd')")
         assert value(connection, "SELECT sum(added) FROM d") == 3300
@@ -191,7 +216,7 @@ def forget_column_versions(node):
 @pytest.mark.skipif("POMELO_OLD_SERVER" not in os.environ, reason="POMELO_OLD_SERVER, the programs of an earlier major version, is not set")
 @pytest.mark.parametrize("link", [True, False], ids=["link", "copy"])
 def test_major_version(make_cluster, monkeypatch, link):
-    """All nodes, with columnar tables, a publication and its slot, a job and a gateway, become ones of this server's version, as docs/upgrading.md says."""
+    """All nodes, with columnar tables, global indexes, a publication and its slot, a job and a gateway, become ones of this server's version, as docs/upgrading.md says."""
     bindir = host.bin_dir(host.pg_config())
     is_of_earlier_minor = knows_column_versions(os.environ["POMELO_OLD_SERVER"]) and not knows_column_versions(bindir)
     with monkeypatch.context() as patch:
@@ -234,6 +259,7 @@ def test_major_version(make_cluster, monkeypatch, link):
         connection.execute("INSERT INTO stored SELECT g, 'new' FROM generate_series(30001, 30100) g; UPDATE stored SET v = 'old' WHERE id = 5")
         assert value(connection, "SELECT count(*) FROM stored WHERE v IN ('new', 'old')") == 101
         servers.wait_until(lambda: value(connection, "SELECT count(*) FROM r WHERE id = 11") == 1, "the job that was left to be run")
+        check_global_keys(connection)
     assert sum(changes(node) for node in made.nodes) == 100
     with psycopg.connect(made.coordinator.dsn, port=int(made.coordinator.sql("SHOW citus.gateway_port"))) as connection:
         assert value(connection, "SELECT count(*) FROM d") == 1100
