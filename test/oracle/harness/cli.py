@@ -173,7 +173,8 @@ def own_servers(args, action, runs):
 def lacks(script, run, version):
     """What the script needs, and a run does not have, on servers of that version (150012)."""
     return [need for need in script.needs
-            if (int(need) > version // 10000 if need.isdigit() else run.settings.get(need) == "off")]
+            if (int(need) > version // 10000 if need.isdigit() else run.columnar if need == "heap"
+                else run.settings.get(need) == "off")]
 
 
 def run_all(scripts, runs, servers, args):

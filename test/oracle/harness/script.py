@@ -6,6 +6,7 @@ Markers are comment lines:
     -- setup ends                   what follows runs in the chosen protocol
     -- needs: setting               not for runs that switch this off
     -- needs: 17                    not for servers of earlier versions
+    -- needs: heap                  not for columnar tables
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
@@ -99,7 +100,7 @@ class Script:
     name: str
     placements: dict
     statements: list
-    needs: list     # settings without which the cluster refuses what it does; the server's oldest version
+    needs: list     # settings without which the cluster refuses what it does; the server's oldest version; "heap"
 
     @property
     def schema(self):
