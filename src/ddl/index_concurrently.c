@@ -325,14 +325,18 @@ drop_remains(const DistTable *table)
 	run_commands_next_transaction();
 }
 
-/* Whether a table, not a partitioned one, has no indexes, nor its TOAST. */
+/*
+ * Whether a table, not a partitioned one, has no indexes that REINDEX TABLE
+ * CONCURRENTLY takes, nor its TOAST: it leaves out invalid ones.
+ */
 static bool
 has_no_indexes(Oid relid)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
-	bool		none = !RELKIND_HAS_PARTITIONS(rel->rd_rel->relkind) && RelationGetIndexList(rel) == NIL &&
-		!OidIsValid(rel->rd_rel->reltoastrelid);
+	bool		none = !RELKIND_HAS_PARTITIONS(rel->rd_rel->relkind) && !OidIsValid(rel->rd_rel->reltoastrelid);
 
+	foreach_oid(index, RelationGetIndexList(rel))
+		none = none && !get_index_isvalid(index);
 	table_close(rel, NoLock);
 	return none;
 }
@@ -357,7 +361,7 @@ reindex_concurrently(UtilityCall *call, const DistTable *table)
 		run_on_shards_alone(call, metadata_require(relid));
 		return;
 	}
-	if (!has_no_indexes(relid))
+	if (castNode(ReindexStmt, call->pstmt->utilityStmt)->kind != REINDEX_OBJECT_TABLE || !has_no_indexes(relid))
 		run_everywhere_alone(call, text, NULL, relid, here);
 	MemoryContextSwitchTo(context);
 	run_commands_next_transaction();

@@ -121,6 +121,19 @@ def test_what_the_server_leaves_out(coordinator, schema):
     assert {hint for _, hint in hints} == {None}
 
 
+def test_nothing_to_rebuild(coordinator, table):
+    """Of a table without valid indexes one message says so, not one of each shard; nothing else is said."""
+    notices = []
+    coordinator.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    coordinator.execute(f"REINDEX TABLE CONCURRENTLY {table}")
+    coordinator.execute(f"INSERT INTO {table} VALUES (7)")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        coordinator.execute(f"CREATE UNIQUE INDEX CONCURRENTLY uniq ON {table} (id)")
+    coordinator.execute(f"REINDEX TABLE CONCURRENTLY {table}")
+    assert [notice for notice in notices if "invalid index" not in notice] == ['table "t" has no indexes that can be reindexed concurrently'] * 2
+    assert len(notices) == 3
+
+
 def test_reference_table(cluster, connect, schema, coordinator):
     coordinator.execute(f"CREATE TABLE {schema}.r (id int, v int); INSERT INTO {schema}.r SELECT i, i FROM generate_series(1, 9) i")
     coordinator.execute(f"SELECT create_reference_table('{schema}.r')")
