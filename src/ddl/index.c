@@ -195,6 +195,20 @@ run_on_each_node_alone(UtilityCall *call, void (*here) (UtilityCall *call))
 }
 
 /*
+ * Whether REINDEX TABLE of a partition has nothing to do.  The server says so
+ * of a table, but not of a partition.
+ */
+static bool
+partition_has_nothing(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		none = RelationGetIndexList(rel) == NIL && !OidIsValid(rel->rd_rel->reltoastrelid);
+
+	table_close(rel, AccessShareLock);
+	return none;
+}
+
+/*
  * REINDEX of a partitioned table or index: of its partitions, one after the
  * other, as on one server, but all of them in this transaction.
  */
@@ -207,7 +221,8 @@ reindex_partitions(const UtilityCall *call, Oid relid)
 	{
 		UtilityCall part = *call;
 
-		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)))
+		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)) ||
+			(stmt->kind == REINDEX_OBJECT_TABLE && partition_has_nothing(partition)))
 			continue;
 		part.query = reindex_text(stmt, partition);
 		part.pstmt = copyObject(call->pstmt);

@@ -134,6 +134,17 @@ def test_nothing_to_rebuild(coordinator, table):
     assert len(notices) == 3
 
 
+def test_nothing_to_rebuild_in_partitions(coordinator, schema):
+    """Nothing is said of partitions without indexes, as on one server."""
+    coordinator.execute(f"CREATE TABLE {schema}.p (id int) PARTITION BY RANGE (id)")
+    coordinator.execute(f"CREATE TABLE {schema}.p1 PARTITION OF {schema}.p FOR VALUES FROM (0) TO (10)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.p', 'id', shard_count => 2)")
+    notices = []
+    coordinator.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    coordinator.execute(f"REINDEX TABLE {schema}.p; REINDEX TABLE {schema}.p1")
+    assert notices == ['table "p1" has no indexes to reindex']
+
+
 def test_reference_table(cluster, connect, schema, coordinator):
     coordinator.execute(f"CREATE TABLE {schema}.r (id int, v int); INSERT INTO {schema}.r SELECT i, i FROM generate_series(1, 9) i")
     coordinator.execute(f"SELECT create_reference_table('{schema}.r')")
