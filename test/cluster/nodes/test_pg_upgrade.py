@@ -47,6 +47,13 @@ OBJECTS = """
     CREATE TABLE o (tenant int, id int, u int REFERENCES u ON DELETE CASCADE);
     SELECT create_distributed_table('o', 'tenant');
     CREATE INDEX d_n ON d (n) WHERE citus_global_index();
+    CREATE TABLE pu (tenant int, at int, id int, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+    CREATE TABLE pu1 PARTITION OF pu FOR VALUES FROM (0) TO (100);
+    SELECT create_distributed_table('pu', 'tenant');
+    CREATE TABLE ud (tenant int, id int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+    SELECT create_distributed_table('ud', 'tenant');
+    INSERT INTO pu SELECT g, g % 100, g FROM generate_series(1, 200) g;
+    INSERT INTO ud SELECT g, g FROM generate_series(1, 20) g;
     INSERT INTO u SELECT g % 50, g, 'u' || g FROM generate_series(1, 100) g;
     INSERT INTO o SELECT g % 30, g, g FROM generate_series(1, 100) g;
 """
@@ -117,11 +124,16 @@ def check_global_keys(connection):
         connection.execute("INSERT INTO u VALUES (1, 1007, 'U7')")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         connection.execute("INSERT INTO o VALUES (1, 1, 1007)")
+    for rows_again in ("pu VALUES (1000, 7, 7)", "ud VALUES (1000, 7)"):
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute(f"INSERT INTO {rows_again}")
     connection.execute("DELETE FROM u WHERE id = 7")
     assert value(connection, "SELECT count(*) FROM o") == 99
     connection.execute("INSERT INTO u VALUES (1, 7, 'u7'); INSERT INTO o VALUES (2, 7, 7)")
     for index in ("u_pkey", "u_email", "d_n"):
         assert value(connection, "SELECT citus_check_global_index(%s)", [index]) == 0
+    connection.execute("DROP TABLE o, u, pu, ud; DROP INDEX d_n")
+    assert value(connection, "SELECT count(*) FROM pg_class WHERE relname ~ '^global_index_'") == 0     # entries go with their index
 
 
 def test_upgrade(make_cluster):
