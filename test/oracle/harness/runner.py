@@ -103,6 +103,7 @@ class ScriptRun:
         self.saved = {}
         self.sessions = []
         self.pending = []       # tables to distribute at the next "distribute now"
+        self.undone = False     # whether a transaction was, since a disturbance made it fail
         self.disturber = Disturber(run.disturb, script, servers) if run.disturb else None
 
     def execute(self):
@@ -235,7 +236,7 @@ class ScriptRun:
             must_run(self.cluster, statement.also)
         if statement.save:
             self.saved[statement.save] = plain.raw
-        reason = difference(plain, cluster, statement)
+        reason = difference(plain, cluster, statement, self.undone)
         if reason is None and statement.creates:
             reason, cluster = self._distribute(statement, cluster)
         if reason is not None:
@@ -263,6 +264,7 @@ class ScriptRun:
     def _give_up_transaction(self):
         """Undoes, on both sides, a transaction that a disturbance has made fail; False: nothing is left to compare."""
         self.result.retried += 1
+        self.undone = True
         for session in (self.plain, self.cluster):
             must_run(session, "ROLLBACK")
         return False
