@@ -488,24 +488,36 @@ recorded_later(const CleanupRecord *record)
 							 record->kind, shardid_of_name(record->name), record->operation)) > 0;
 }
 
+/* Whether the publication of the record's operation is still to be dropped. */
+static bool
+may_be_published(const CleanupRecord *record)
+{
+	return spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND operation_id = " INT64_FORMAT,
+							 CLEANUP_PUBLICATION, record->operation)) > 0;
+}
+
 /*
  * Resets a shard's replica identity to its table's, unless a later move needs
- * it.
+ * it; whether that is done.  While the shard is published, the server refuses
+ * to change its rows without an identity.
  */
-static void
+static bool
 reset_identity(const CleanupRecord *record)
 {
 	Oid			table = table_of_record(record);
 	Oid			relid;
 
 	if (!OidIsValid(table))
-		return;
+		return true;
 	relid = find_relation(move_shard_name(table, shardid_of_name(record->name)), NoLock);
 	if (!OidIsValid(relid))
-		return;
+		return true;
+	if (may_be_published(record))
+		return false;
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	if (!recorded_later(record))
 		shard_set_replica_identity(relid, identity_of_table(table));
+	return true;
 }
 
 /*
@@ -547,8 +559,7 @@ clean_record(const CleanupRecord *record)
 			run_on_group(record->groupid, psprintf("DROP ROLE IF EXISTS %s", quote_identifier(record->name)));
 			return true;
 		case CLEANUP_IDENTITY:
-			reset_identity(record);
-			return true;
+			return reset_identity(record);
 		case CLEANUP_SHARD:
 			if (record->policy == CLEANUP_LATER)
 				return drop_former(record);

@@ -367,6 +367,28 @@ def test_identity_of_earlier_move(accounts):
         connection.execute("DROP TABLE keyless")
 
 
+def test_identity_while_published(accounts):
+    """Clean-up that can't drop a move's publication yet leaves the identity, without which the server refuses to change published rows."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE keyless (n int, i int)")
+        connection.execute("SELECT create_distributed_table('keyless', 'n', shard_count => 4, colocate_with => 'none');"
+                           "INSERT INTO keyless SELECT g, 0 FROM generate_series(1, 50) g")
+        shard, port = shard_of(connection, "keyless", 1)
+        source = next(node for node in accounts.nodes if node.port == port)
+        with servers.connect(source) as cleaner, servers.connect(source) as holder:
+            cleaner.execute(f"SET citus.enable_ddl_propagation = off; ALTER TABLE citus_data.keyless_{shard} REPLICA IDENTITY FULL;"
+                            f"CREATE PUBLICATION \"citus_data.left_behind\" FOR TABLE citus_data.keyless_{shard}")
+            note(cleaner, 4, "left_behind", port)
+            note(cleaner, 7, f"keyless_{shard}", port)
+            holder.execute("BEGIN; SELECT FROM pg_dist_cleanup WHERE object_type = 4 AND operation_id = -1 FOR UPDATE")
+            cleaner.execute("SELECT citus_internal.cleanup()")
+            connection.execute("UPDATE keyless SET i = i + 1")
+            holder.execute("COMMIT")
+            wait_until(lambda: value(cleaner, "SELECT citus_internal.cleanup() + count(*) FROM pg_dist_cleanup WHERE operation_id = -1") == 0, "no record")
+            assert value(cleaner, f"SELECT relreplident::text FROM pg_class WHERE relname = 'keyless_{shard}'") == "d"
+        connection.execute("DROP TABLE keyless")
+
+
 @pytest.mark.parametrize("step, mode, sqlstate", [("move-copied", "force_logical", "42P01"), ("move-before-switch", "force_logical", "55000"),
                                                   ("move-before-switch", "block_writes", "55000")])
 def test_table_dropped_meanwhile(accounts, step, mode, sqlstate):
