@@ -68,19 +68,30 @@ CREATE FUNCTION citus_internal.stat_statements_reset()
 COMMENT ON FUNCTION citus_internal.stat_statements_reset() IS 'forgets how often statements ran on this node';
 REVOKE ALL ON FUNCTION citus_internal.stat_statements_reset() FROM public;
 
+CREATE FUNCTION citus_internal.statements_view() RETURNS text
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog
+AS $$
+DECLARE
+	view text := (SELECT format('%I.pg_stat_statements', e.extnamespace::regnamespace::name) FROM pg_extension e
+		WHERE e.extname = 'pg_stat_statements');
+BEGIN
+	IF view IS NULL THEN
+		RAISE EXCEPTION 'extension "pg_stat_statements" does not exist' USING ERRCODE = 'undefined_object',
+			HINT = 'Add pg_stat_statements to shared_preload_libraries on all nodes, after citus, and use CREATE EXTENSION.';
+	END IF;
+	RETURN view;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.statements_view() IS 'the name of the view pg_stat_statements; an error if there is none';
+
 -- A statement has another queryid on each node, so it is its text that is the same on all.
 CREATE FUNCTION pg_catalog.citus_stat_statements(OUT queryid bigint, OUT userid oid, OUT dbid oid, OUT query text, OUT executor text,
 	OUT partition_key text, OUT calls bigint)
 	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog
 AS $$
 DECLARE
-	texts text := (SELECT format('%I.pg_stat_statements', e.extnamespace::regnamespace::name) FROM pg_extension e
-		WHERE e.extname = 'pg_stat_statements');
+	texts text := citus_internal.statements_view();
 BEGIN
-	IF texts IS NULL THEN
-		RAISE EXCEPTION 'extension "pg_stat_statements" does not exist' USING ERRCODE = 'undefined_object',
-			HINT = 'Add pg_stat_statements to shared_preload_libraries on all nodes, after citus, and use CREATE EXTENSION.';
-	END IF;
 	RETURN QUERY
 		SELECT min(r.queryid), a.oid, d.oid, r.query, 'adaptive', r.partition_key, sum(r.calls)::bigint
 		FROM citus_internal.rows_of_all_nodes(format($query$
@@ -110,13 +121,8 @@ CREATE FUNCTION pg_catalog.citus_node_statements(OUT nodeid integer, OUT usename
 	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog
 AS $$
 DECLARE
-	texts text := (SELECT format('%I.pg_stat_statements', e.extnamespace::regnamespace::name) FROM pg_extension e
-		WHERE e.extname = 'pg_stat_statements');
+	texts text := citus_internal.statements_view();
 BEGIN
-	IF texts IS NULL THEN
-		RAISE EXCEPTION 'extension "pg_stat_statements" does not exist' USING ERRCODE = 'undefined_object',
-			HINT = 'Add pg_stat_statements to shared_preload_libraries on all nodes, after citus, and use CREATE EXTENSION.';
-	END IF;
 	RETURN QUERY
 		SELECT r.* FROM citus_internal.rows_of_all_nodes(format($query$
 			SELECT g.nodeid, pg_catalog.pg_get_userbyid(s.userid), s.queryid, s.query, s.calls, s.total_exec_time, s.rows,

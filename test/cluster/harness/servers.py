@@ -22,6 +22,19 @@ LENDING = 2         # seconds after which a gateway's client has a session for i
 THROUGH_GATEWAY = "POMELO_GATEWAY" in os.environ
 MULTIPLEXED = "POMELO_MULTIPLEXED" in os.environ
 KEPT = {"citus.kept_connection_lifetime": os.environ["POMELO_KEPT"]} if "POMELO_KEPT" in os.environ else {}
+# What moves of shards, and clones, could leave behind on a node.
+LEFT = """
+    SELECT 'record', object_name FROM pg_dist_cleanup
+    UNION ALL SELECT 'slot', slot_name FROM pg_replication_slots
+    UNION ALL SELECT 'publication', pubname FROM pg_publication
+    UNION ALL SELECT 'subscription', subname FROM pg_subscription
+    UNION ALL SELECT 'role', rolname FROM pg_roles WHERE rolname LIKE 'citus_shard%'
+    UNION ALL SELECT 'prepared', gid FROM pg_prepared_xacts
+    UNION ALL SELECT 'placement', shardid::text FROM pg_dist_placement WHERE shardstate <> 1
+    UNION ALL SELECT 'relation', relname FROM pg_class c
+    WHERE relnamespace = 'citus_data'::regnamespace AND relkind IN ('r', 'p') AND oid NOT IN (
+        SELECT to_regclass(shard_name(logicalrelid, shardid)) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+        JOIN pg_dist_local_group USING (groupid) WHERE to_regclass(shard_name(logicalrelid, shardid)) IS NOT NULL)"""
 gateway_ports = {}  # by the port of their server, where tests connect through them
 
 

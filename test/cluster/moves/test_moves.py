@@ -10,7 +10,7 @@ import pytest
 
 from harness import servers
 from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total, transfer
-from harness.servers import kill_process, on_every_node, pid_of, rows, value, wait_until
+from harness.servers import LEFT, kill_process, on_every_node, pid_of, rows, value, wait_until
 from harness.statement import Statement
 from harness.stopped import Stopped, is_stopped
 from pomelo_cluster import host
@@ -23,20 +23,6 @@ SOURCE = ["move-shards-locked", "move-before-commit", "commit-before-prepare", "
           "commit-after-decision", "commit-between-commits"]
 
 MOVER = "mover"      # debug points are settings of this role
-
-# What a move could leave behind on a node.
-LEFT = """
-    SELECT 'record', object_name FROM pg_dist_cleanup
-    UNION ALL SELECT 'slot', slot_name FROM pg_replication_slots
-    UNION ALL SELECT 'publication', pubname FROM pg_publication
-    UNION ALL SELECT 'subscription', subname FROM pg_subscription
-    UNION ALL SELECT 'role', rolname FROM pg_roles WHERE rolname LIKE 'citus_shard%'
-    UNION ALL SELECT 'prepared', gid FROM pg_prepared_xacts
-    UNION ALL SELECT 'placement', shardid::text FROM pg_dist_placement WHERE shardstate <> 1
-    UNION ALL SELECT 'relation', relname FROM pg_class c
-    WHERE relnamespace = 'citus_data'::regnamespace AND relkind IN ('r', 'p') AND oid NOT IN (
-        SELECT to_regclass(shard_name(logicalrelid, shardid)) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-        JOIN pg_dist_local_group USING (groupid) WHERE to_regclass(shard_name(logicalrelid, shardid)) IS NOT NULL)"""
 
 
 @pytest.fixture(scope="module")

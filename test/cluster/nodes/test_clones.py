@@ -5,21 +5,9 @@ import pytest
 
 from harness import servers
 from harness.load import ACCOUNTS, Load, account_tables, check_repeatable, check_total, transfer
-from harness.servers import rows, value, wait_until, wait_until_quiet
+from harness.servers import LEFT, rows, value, wait_until, wait_until_quiet
 from harness.stopped import Stopped, commit_at
 from pomelo_cluster import find_free_ports
-
-# What only a clone could leave behind on a node.
-LEFT = """
-    SELECT 'record', object_name FROM pg_dist_cleanup
-    UNION ALL SELECT 'slot', slot_name FROM pg_replication_slots
-    UNION ALL SELECT 'subscription', subname FROM pg_subscription
-    UNION ALL SELECT 'prepared', gid FROM pg_prepared_xacts
-    UNION ALL SELECT 'placement', shardid::text FROM pg_dist_placement WHERE shardstate <> 1
-    UNION ALL SELECT 'relation', relname FROM pg_class c
-    WHERE relnamespace = 'citus_data'::regnamespace AND relkind IN ('r', 'p') AND oid NOT IN (
-        SELECT to_regclass(shard_name(logicalrelid, shardid)) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-        JOIN pg_dist_local_group USING (groupid) WHERE to_regclass(shard_name(logicalrelid, shardid)) IS NOT NULL)"""
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ FOR_EVERYBODY = {"alter_distributed_table", "analyzed_shards", "await_state", "c
                  "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_activity", "gateway_backend_pid", "gateway_blocking_pids", "gateway_cancel_backend", "gateway_locks", "gateway_pass_cancels", "gateway_prepared_statements", "gateway_processes", "gateway_query_route", "gateway_route",
                  "gateway_block_conflict", "gateway_terminate_backend", "gateway_unrouted", "global_index_write", "global_key", "group_subquery", "lastval",
                  "local_shard_copies", "local_traces", "local_shard_numbers", "local_shard_sizes", "lock_row", "logical_ctid", "logical_relation", "nextval", "notify", "pg_notify", "process_gpid", "rebalance_job",
-                 "pg_indexes_size", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "refuse_transaction_block", "require_coordinator", "row_image", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval", "stat_statements",
+                 "pg_indexes_size", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "refuse_transaction_block", "require_coordinator", "row_image", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval", "stat_statements", "statements_view",
                  "server_instance", "connection_problems", "shard_ctid", "shard_ctids", "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number", "texts_of_row",
                  "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
                  "upsert_ordinal", "upsert_row"} | {
