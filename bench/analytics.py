@@ -43,13 +43,15 @@ def schema_text(layout):
     return text
 
 
-def load(side, folder, layout):
-    """Make and fill the tables in a schema of the layout's name."""
+def load(side, folder, layout, columnar=()):
+    """Make and fill the tables in a schema of the layout's name; `columnar` names those that aren't heaps."""
     schema = layout or "plain"
     with side.connect() as connection:
         connection.execute(f'CREATE SCHEMA "{schema}"')
         connection.execute(f'SET search_path = "{schema}"')
         connection.execute(schema_text(layout))
+        for table in columnar:
+            connection.execute(f"ALTER TABLE {table} SET ACCESS METHOD columnar")
         for table, column in LAYOUTS.get(layout, {}).items():
             if column is None:
                 connection.execute("SELECT create_reference_table(%s)", (table,))
@@ -152,6 +154,7 @@ def main():
     parser.add_argument("--query", action="append", type=int, help="only these; may be repeated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
+    parser.add_argument("--columnar", action="store_true", help="the cluster's lineitem and orders are columnar tables")
     add_parallel(parser)
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
@@ -162,7 +165,7 @@ def main():
     with servers.start("cluster", args.base_port) as (plain, cluster):
         load(plain, folder, None)
         for layout in layouts:
-            load(cluster, folder, layout)
+            load(cluster, folder, layout, ("lineitem", "orders") if args.columnar else ())
         limit_parallel(args.parallel, plain, cluster)
         connections = open_sides(plain, cluster, layouts, args.limit)
         print("query plain  " + "  ".join(layouts))
