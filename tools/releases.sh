@@ -3,13 +3,8 @@
 # scripts source it. Which server a checkout uses is found by tools/pg-config.
 
 # Versions of the server that this is written for besides the machine's own, and
-# the Debian release that has each.
-declare -A releases=([15]=bookworm [17]=trixie [18]=forky)
-
-# Versions of which only headers are taken, and the Debian releases that have them
-# together.
-# shellcheck disable=SC2034
-declare -A header_releases=([19]='sid experimental')
+# the Debian release that has each, or the whole one and others that add to it.
+declare -A releases=([15]=bookworm [17]=trixie [18]=forky [19]='sid experimental')
 
 # Those that `make compile-versions` and `make check-versions` take by default.
 # shellcheck disable=SC2034
