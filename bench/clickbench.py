@@ -107,6 +107,33 @@ def fill(side, method, count, clock):
         return taken, connection.execute("SELECT pg_total_relation_size('hits')").fetchone()[0]
 
 
+def compare(count, rounds, numbers, limit, clock, base_port):
+    """Prints a line for each figure; returns the ratios of the sizes and of all queries together, and the queries with wrong answers."""
+    failed, total = [], {}
+    with servers.start("extension", base_port) as (plain, ours):
+        sides = {"plain": (plain, "heap"), "columnar": (ours, "columnar")}
+        connections = {}
+        for side in (plain, ours):
+            analytics.forbid_parallel(side)
+        print(" " * 6, "  ".join(f"{name:>12}" for name in sides))
+        filled = {name: fill(side, method, count, clock) for name, (side, method) in sides.items()}
+        analytics.show("fill", {name: taken for name, (taken, _) in filled.items()}, ())
+        size = filled["columnar"][1] / filled["plain"][1]
+        print(" size  ", "  ".join(f"{size / 1024:9.0f} kB" for _, size in filled.values()), f"{size:6.3f}", flush=True)
+        for name, (side, method) in sides.items():
+            connections[name] = side.connect()
+            connections[name].execute(f"SET search_path = {method}_side; SET statement_timeout = '{limit}s'")
+        for number in numbers or range(1, len(QUERIES) + 1):
+            text = QUERIES[number - 1].replace("{many}", str(count // 200))
+            seconds, wrong = analytics.measure(connections, text, rounds, clock)
+            analytics.show(str(number), seconds, wrong)
+            failed += [number] if wrong else []
+            for name, taken in seconds.items():
+                total[name] = total.get(name, 0) + taken
+        analytics.show("total", total, ())
+    return size, total["columnar"] / total["plain"], failed
+
+
 def main():
     """Runs the benchmark; exits with 1 if an answer differs."""
     parser = argparse.ArgumentParser(prog="bench/clickbench", description=__doc__.splitlines()[0])
@@ -117,28 +144,7 @@ def main():
     parser.add_argument("--cpu", action="store_true", help="CPU time of the session's process instead of elapsed time: for a busy machine")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
-    clock = analytics.cpu_time if args.cpu else analytics.elapsed
-    failed, total = [], {}
-    with servers.start("extension", args.base_port) as (plain, ours):
-        sides = {"plain": (plain, "heap"), "columnar": (ours, "columnar")}
-        connections = {}
-        for side in (plain, ours):
-            analytics.forbid_parallel(side)
-        print(" " * 6, "  ".join(f"{name:>12}" for name in sides))
-        filled = {name: fill(side, method, args.rows, clock) for name, (side, method) in sides.items()}
-        analytics.show("fill", {name: taken for name, (taken, _) in filled.items()}, ())
-        print(" size  ", "  ".join(f"{size / 1024:9.0f} kB" for _, size in filled.values()), f"{filled['columnar'][1] / filled['plain'][1]:6.3f}", flush=True)
-        for name, (side, method) in sides.items():
-            connections[name] = side.connect()
-            connections[name].execute(f"SET search_path = {method}_side; SET statement_timeout = '{args.limit}s'")
-        for number in args.query or range(1, len(QUERIES) + 1):
-            text = QUERIES[number - 1].replace("{many}", str(args.rows // 200))
-            seconds, wrong = analytics.measure(connections, text, args.rounds, clock)
-            analytics.show(str(number), seconds, wrong)
-            failed += [number] if wrong else []
-            for name, taken in seconds.items():
-                total[name] = total.get(name, 0) + taken
-        analytics.show("total", total, ())
+    _, _, failed = compare(args.rows, args.rounds, args.query, args.limit, analytics.cpu_time if args.cpu else analytics.elapsed, args.base_port)
     return 1 if failed else 0
 
 

@@ -8,9 +8,11 @@ the plain server's heap.  No side uses parallel query.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import analytics
 import servers
@@ -24,6 +26,24 @@ QUERIES = {
         WHERE l_discount > 0.02 GROUP BY l_shipmode""",
 }
 TPCH = [1, 6, 14]
+# What DuckDB is asked; its char(n) has no blanks, so others' answers differ.
+DUCKDB = ["1", "6"]
+
+
+class DuckDB:
+    """lineitem in a database in this process's memory, computed by one thread; as far as run_query() asks it, a connection."""
+
+    def __init__(self, folder):
+        import duckdb       # a package that only --duckdb needs
+
+        self.database = duckdb.connect(":memory:", config={"threads": 1})
+        self.info = SimpleNamespace(backend_pid=os.getpid())
+        self.execute(analytics.schema_text("unhelpful"))
+        self.execute(f"COPY lineitem FROM '{folder / 'lineitem.tbl'}' (DELIMITER '|', HEADER false)")
+
+    def execute(self, text):
+        """As psycopg's."""
+        return self.database.execute(text)
 
 
 def schema_name(method, distributed):
@@ -68,10 +88,42 @@ def open_table(side, method, distributed, limit):
 def show(label, figures, unit, wrong=()):
     """A line: the figure of the plain server's heap, then of each other with its ratio."""
     plain = figures["plain"]
-    cells = [f"{plain:9.0f} {unit}"]
-    cells += [f"{figure:9.0f} {unit} {figure / plain:6.3f}{' WRONG' if name in wrong else ''}"
+    cells = [f"{plain:9.1f} {unit}"]
+    cells += [f"{figure:9.1f} {unit} {figure / plain:6.3f}{' WRONG' if name in wrong else ''}"
               for name, figure in figures.items() if name != "plain"]
     print(f"{label:>15} {'  '.join(cells)}", flush=True)
+
+
+def compare(scale, rounds, limit, clock, base_port, names=(), one_node=False, duckdb=False):
+    """Prints a line for each figure; returns by line and side the ratio to the plain server's heap, and the lines with wrong answers."""
+    folder, _ = analytics.dataset.generate(Path(tempfile.gettempdir()), scale)
+    tpch = {str(int(query.name[1:])): query.text for query in analytics.tpch.load_queries(scale)}
+    queries = {**QUERIES, **{str(number): tpch[str(number)] for number in TPCH}}
+    ratios, failed = {}, []
+
+    def tell(label, figures, unit, wrong=()):
+        show(label, figures, unit, wrong)
+        ratios[label] = {name: figure / figures["plain"] for name, figure in figures.items()}
+
+    with servers.start("extension" if one_node else "cluster", base_port) as (plain, ours):
+        sides = {"plain": (plain, "heap", False), "heap": (ours, "heap", False), "columnar": (ours, "columnar", False)}
+        if not one_node:
+            sides.update({f"cluster {method}": (ours, method, True) for method in ("heap", "columnar")})
+        for side in (plain, ours):
+            analytics.forbid_parallel(side)
+        print(" " * 15, "  ".join([*sides, *(["duckdb"] if duckdb else [])]))
+        filled = {name: fill(side, folder, method, distributed, clock) for name, (side, method, distributed) in sides.items()}
+        tell("COPY", {name: taken * 1000 for name, (taken, _) in filled.items()}, "ms")
+        tell("size", {name: size / 1024 for name, (_, size) in filled.items()}, "kB")
+        connections = {name: open_table(side, method, distributed, limit)
+                       for name, (side, method, distributed) in sides.items()}
+        other = {"duckdb": DuckDB(folder)} if duckdb else {}
+        for name in names or queries:
+            text = queries[name].rstrip().rstrip(";")
+            seconds, wrong = analytics.measure({**connections, **(other if name in DUCKDB else {})}, text, rounds, clock)
+            failed += [name] if wrong else []
+            tell(name, {side: taken * 1000 for side, taken in seconds.items()}, "ms", wrong)
+    return ratios, failed
 
 
 def main():
@@ -82,31 +134,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
     parser.add_argument("--one-node", action="store_true", help="without the cluster")
+    parser.add_argument("--duckdb", action="store_true", help="queries 1 and 6 in DuckDB too, by one thread (.venv/bin/pip install duckdb)")
     parser.add_argument("--cpu", action="store_true", help="CPU time of the session's process instead of elapsed time: for --one-node on a busy machine")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
-    folder, _ = analytics.dataset.generate(Path(tempfile.gettempdir()), args.scale)
-    tpch = {str(int(query.name[1:])): query.text for query in analytics.tpch.load_queries(args.scale)}
-    queries = {**QUERIES, **{str(number): tpch[str(number)] for number in TPCH}}
-    failed = False
-    clock = analytics.cpu_time if args.cpu else analytics.elapsed
-    with servers.start("extension" if args.one_node else "cluster", args.base_port) as (plain, ours):
-        sides = {"plain": (plain, "heap", False), "heap": (ours, "heap", False), "columnar": (ours, "columnar", False)}
-        if not args.one_node:
-            sides.update({f"cluster {method}": (ours, method, True) for method in ("heap", "columnar")})
-        for side in (plain, ours):
-            analytics.forbid_parallel(side)
-        print(" " * 15, "  ".join(sides))
-        filled = {name: fill(side, folder, method, distributed, clock) for name, (side, method, distributed) in sides.items()}
-        show("COPY", {name: taken * 1000 for name, (taken, _) in filled.items()}, "ms")
-        show("size", {name: size / 1024 for name, (_, size) in filled.items()}, "kB")
-        connections = {name: open_table(side, method, distributed, args.limit)
-                       for name, (side, method, distributed) in sides.items()}
-        for name in args.query or queries:
-            text = queries[name].rstrip().rstrip(";")
-            seconds, wrong = analytics.measure(connections, text, args.rounds, clock)
-            failed |= bool(wrong)
-            show(name, {side: taken * 1000 for side, taken in seconds.items()}, "ms", wrong)
+    _, failed = compare(args.scale, args.rounds, args.limit, analytics.cpu_time if args.cpu else analytics.elapsed, args.base_port, args.query, args.one_node,
+                        args.duckdb)
     return 1 if failed else 0
 
 
