@@ -65,9 +65,9 @@ columnar_tables_after(Oid last)
 }
 
 /*
- * Removes the index entries of rows that were moved: autovacuum would wait for
- * a fifth of the table, and indexes whose entries are there twice grow to the
- * double size, which they keep.
+ * Vacuums what rows that were moved have left: autovacuum would wait for a
+ * fifth of the table, and until then stripes, and index entries, are there
+ * twice.
  */
 static void
 clean_as_owner(Relation table)
@@ -77,7 +77,7 @@ clean_as_owner(Relation table)
 	if (!columnar_has_uncleaned_rows(table))
 		return;
 	caller = run_as_owner_begin(RelationGetRelid(table));
-	table_vacuum_index_entries(table);
+	table_vacuum_leftovers(table);
 	run_as_end(caller);
 }
 

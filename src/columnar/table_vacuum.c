@@ -21,6 +21,7 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/table.h"
 #include "catalog/storage.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
@@ -162,10 +163,39 @@ vacuum_stripe_entries(Relation table, int message_level, BufferAccessStrategy st
 	stripe_store_close(&store);
 }
 
-void
-table_vacuum_index_entries(Relation table)
+/* As the server vacuums a heap. */
+static void
+vacuum_heap(Relation heap)
 {
+	VacuumParams params = {
+		.options = VACOPT_VACUUM,
+		.freeze_min_age = -1,
+		.freeze_table_age = -1,
+		.multixact_freeze_min_age = -1,
+		.multixact_freeze_table_age = -1,
+		.log_min_duration = -1,
+		.index_cleanup = VACOPTVALUE_AUTO,
+		.truncate = VACOPTVALUE_DISABLED,
+		.nworkers = -1,
+	};
+
+	GetHeapamTableAmRoutine()->relation_vacuum(heap, &params, NULL);
+}
+
+void
+table_vacuum_leftovers(Relation table)
+{
+	Oid			toastid = table->rd_rel->reltoastrelid;
+
+	vacuum_heap(table);
 	vacuum_stripe_entries(table, DEBUG2, NULL);
+	if (OidIsValid(toastid) && ConditionalLockRelationOid(toastid, ShareUpdateExclusiveLock))
+	{
+		Relation	toast = table_open(toastid, NoLock);
+
+		vacuum_heap(toast);
+		table_close(toast, NoLock);
+	}
 }
 
 static bool

@@ -13,10 +13,12 @@
 #include "compat/table_am.h"
 
 /*
- * Removes index entries of stripes' rows that no snapshot sees, if there are
- * new ones.  The caller has locked the table as VACUUM does.
+ * Makes room again of what moved and deleted rows have left: in the row-wise
+ * part, the TOAST table, unless another VACUUM is at it, and indexes.  Only of
+ * what no snapshot sees, the transaction's own included.  The caller has
+ * locked the table as VACUUM does.
  */
-extern void table_vacuum_index_entries(Relation table);
+extern void table_vacuum_leftovers(Relation table);
 
 /* Fills in the members of the routine for this file's functions. */
 extern void table_vacuum_set(TableAmRoutine *routine);
