@@ -63,7 +63,9 @@ bit_pack(const char *numbers, int width, uint32 count, uint64 step, int bits, ch
 
 	for (uint32 i = 0; i < count; i++)
 	{
-		pending |= number_at(numbers, width, i) / step << npending;
+		uint64		number = number_at(numbers, width, i);
+
+		pending |= (step > 1 ? number / step : number) << npending;
 		npending += bits;
 		for (; npending >= 8; npending -= 8, pending >>= 8)
 			*out++ = (char) pending;

@@ -16,6 +16,7 @@
 #include "columnar/chunk_cache.h"
 #include "columnar/columnar.h"
 #include "columnar/compaction.h"
+#include "columnar/late_fetch.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
 #include "columnar/stripe_fetch.h"
@@ -166,4 +167,5 @@ columnar_init(void)
 	chunk_cache_init();
 	scan_node_init();
 	bitmap_scan_init();
+	late_fetch_init();
 }

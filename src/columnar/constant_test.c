@@ -8,7 +8,7 @@
  * a value passes if it has the parts one after the other, the first one at its
  * start and the last one at its end.  That is right for bytes where a part's
  * bytes can't begin within a character: in UTF-8, and where a character is a
- * byte.  Patterns with other special characters have no test here.
+ * byte.
  *
  * If a chunk has a dictionary, each of its values is tested once.
  *
@@ -40,6 +40,8 @@ typedef struct TextPart
 {
 	const char *bytes;
 	Size		len;
+	const bool *wild;			/* bytes that stand for any character; NULL:
+								 * none does */
 } TextPart;
 
 struct ConstantTest
@@ -60,41 +62,88 @@ part_equals(const TextPart *part, const char *bytes, Size len)
 	return part->len == len && memcmp(part->bytes, bytes, len) == 0;
 }
 
-/* Where a part is first, or NULL. */
+static inline bool
+continues_character(char byte)
+{
+	return ((unsigned char) byte & 0xC0) == 0x80 && GetDatabaseEncoding() == PG_UTF8;
+}
+
+/* Behind a part that is at bytes, or NULL if it isn't there. */
+static const char *
+match_part(const TextPart *part, const char *bytes, const char *end)
+{
+	if (part->wild == NULL)
+		return (Size) (end - bytes) >= part->len && memcmp(bytes, part->bytes, part->len) == 0 ? bytes + part->len : NULL;
+	for (Size i = 0; i < part->len; i++)
+	{
+		if (bytes == end || (!part->wild[i] && *bytes != part->bytes[i]))
+			return NULL;
+		bytes++;
+		while (part->wild[i] && bytes < end && continues_character(*bytes))
+			bytes++;
+	}
+	return bytes;
+}
+
+/* Behind the first place where a part is, or NULL. */
 static const char *
 find_part(const TextPart *part, const char *bytes, const char *end)
 {
+	const char *behind = NULL;
+
 	if (part->len == 0)
 		return bytes;
-	while ((Size) (end - bytes) >= part->len)
+	for (; (Size) (end - bytes) >= part->len && behind == NULL; bytes++)
 	{
-		bytes = memchr(bytes, part->bytes[0], end - bytes - part->len + 1);
-		if (bytes == NULL || memcmp(bytes, part->bytes, part->len) == 0)
-			return bytes;
-		bytes++;
+		if (part->wild == NULL || !part->wild[0])
+			bytes = memchr(bytes, part->bytes[0], end - bytes - part->len + 1);
+		if (bytes == NULL)
+			return NULL;
+		behind = continues_character(*bytes) ? NULL : match_part(part, bytes, end);
 	}
-	return NULL;
+	return behind;
+}
+
+/*
+ * Where a part would be, if it is at the end; NULL if there is no room for it
+ * behind bytes.
+ */
+static const char *
+start_of_last(const TextPart *part, const char *bytes, const char *end)
+{
+	const char *start = end;
+
+	for (Size i = part->len; i-- > 0;)
+	{
+		do
+		{
+			if (start == bytes)
+				return NULL;
+			start--;
+		}
+		while (part->wild != NULL && part->wild[i] && continues_character(*start));
+	}
+	return start;
 }
 
 static bool
 pattern_matches(const ConstantTest *test, const char *bytes, Size len)
 {
-	const TextPart *first = &test->texts[0];
 	const TextPart *last = &test->texts[test->count - 1];
-	const char *end = bytes + len - last->len;
+	const char *end = bytes + len;
+	const char *start;
 
-	if (test->count == 1)
-		return part_equals(first, bytes, len);
-	if (len < first->len + last->len || memcmp(bytes, first->bytes, first->len) != 0 ||
-		memcmp(end, last->bytes, last->len) != 0)
+	bytes = match_part(&test->texts[0], bytes, end);
+	if (test->count == 1 || bytes == NULL)
+		return bytes == end;
+	start = start_of_last(last, bytes, end);
+	if (start == NULL || match_part(last, start, end) != end)
 		return false;
-	bytes += first->len;
 	for (int i = 1; i < test->count - 1; i++)
 	{
-		bytes = find_part(&test->texts[i], bytes, end);
+		bytes = find_part(&test->texts[i], bytes, start);
 		if (bytes == NULL)
 			return false;
-		bytes += test->texts[i].len;
 	}
 	return true;
 }
@@ -190,20 +239,39 @@ constant_test_apply(const ConstantTest *test, const ColumnVector *vector, uint32
 	return kept;
 }
 
-static void
+static TextPart *
 add_text_part(ConstantTest *test, const char *bytes, Size len)
 {
-	test->texts[test->count].bytes = bytes;
-	test->texts[test->count].len = len;
-	test->count++;
+	TextPart   *part = &test->texts[test->count++];
+
+	part->bytes = bytes;
+	part->len = len;
+	part->wild = NULL;
+	return part;
 }
 
-/* Cuts a pattern at its percent signs; false if it has other special ones. */
+/* A part of a pattern, whose bytes begin with start. */
+static void
+add_pattern_part(ConstantTest *test, const char *bytes, const bool *wild, Size start, Size end)
+{
+	TextPart   *part = add_text_part(test, bytes + start, end - start);
+
+	for (Size i = start; i < end; i++)
+	{
+		if (wild[i])
+			part->wild = wild + start;
+	}
+}
+
+/* Cuts a pattern at its percent signs; false if the server refuses it. */
 static bool
 make_pattern(ConstantTest *test, Datum pattern)
 {
-	const char *bytes = VARDATA_ANY(DatumGetPointer(pattern));
+	const char *in = VARDATA_ANY(DatumGetPointer(pattern));
 	Size		len = VARSIZE_ANY_EXHDR(DatumGetPointer(pattern));
+	char	   *bytes = palloc(len + 1);
+	bool	   *wild = palloc0((len + 1) * sizeof(bool));
+	Size		count = 0;
 	Size		start = 0;
 
 	if (GetDatabaseEncoding() != PG_UTF8 && pg_database_encoding_max_length() > 1)
@@ -212,14 +280,18 @@ make_pattern(ConstantTest *test, Datum pattern)
 	test->texts = palloc((len + 1) * sizeof(TextPart));
 	for (Size i = 0; i < len; i++)
 	{
-		if (bytes[i] == '_' || bytes[i] == '\\')
-			return false;
-		if (bytes[i] != '%')
+		if (in[i] == '%')
+		{
+			add_pattern_part(test, bytes, wild, start, count);
+			start = count;
 			continue;
-		add_text_part(test, bytes + start, i - start);
-		start = i + 1;
+		}
+		wild[count] = in[i] == '_';
+		if (in[i] == '\\' && ++i == len)
+			return false;
+		bytes[count++] = in[i];
 	}
-	add_text_part(test, bytes + start, len - start);
+	add_pattern_part(test, bytes, wild, start, count);
 	return true;
 }
 
@@ -253,7 +325,7 @@ set_constants(ConstantTest *test, Oid type, const Datum *values, const bool *nul
 			const char *bytes = VARDATA_ANY(DatumGetPointer(values[i]));
 			Size		len = VARSIZE_ANY_EXHDR(DatumGetPointer(values[i]));
 
-			add_text_part(test, bytes, test->padded ? length_without_blanks(bytes, len) : len);
+			(void) add_text_part(test, bytes, test->padded ? length_without_blanks(bytes, len) : len);
 		}
 	}
 	if (test->kind == CONSTANT_INTEGERS)

@@ -19,12 +19,14 @@
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "executor/executor.h"
+#include "mb/pg_wchar.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 
 #include "columnar/column_chunk.h"
 #include "columnar/scaled_numeric.h"
+#include "compat/varlena.h"
 #include "vector/vector_dates.h"
 #include "vector/vector_expression.h"
 
@@ -36,7 +38,8 @@ typedef enum ArithmeticOperator
 	OPERATOR_MULTIPLY,
 	OPERATOR_DIVIDE,			/* not of numerics */
 	OPERATOR_CAST,				/* integers to larger ones, or to numeric */
-	OPERATOR_DATE				/* a function of a date or timestamp */
+	OPERATOR_DATE,				/* a function of a date or timestamp */
+	OPERATOR_LENGTH				/* characters of a text */
 } ArithmeticOperator;
 
 struct VectorExpression
@@ -49,7 +52,7 @@ struct VectorExpression
 	ArithmeticOperator operator;
 	const VectorDateFunction *date_function;
 	VectorExpression *left;
-	VectorExpression *right;	/* NULL: OPERATOR_CAST, OPERATOR_DATE */
+	VectorExpression *right;	/* NULL: operators from OPERATOR_CAST on */
 };
 
 /* The server's functions that have a vector form. */
@@ -110,6 +113,9 @@ static const struct VectorFunction
 	{F_NUMERIC_INT2, OPERATOR_CAST},
 	{F_NUMERIC_INT4, OPERATOR_CAST},
 	{F_NUMERIC_INT8, OPERATOR_CAST},
+	{F_LENGTH_TEXT, OPERATOR_LENGTH},
+	{F_CHAR_LENGTH_TEXT, OPERATOR_LENGTH},
+	{F_CHARACTER_LENGTH_TEXT, OPERATOR_LENGTH},
 };
 
 static VectorKind
@@ -159,10 +165,12 @@ make_call(VectorExpression *expression, Node *expr, ScanState *scan)
 		if (vector_functions[i].function == function)
 			expression->operator = vector_functions[i].operator;
 	}
-	if (expression->operator == OPERATOR_NONE)
+	if (expression->operator == OPERATOR_NONE ||
+		(expression->operator == OPERATOR_LENGTH && GetDatabaseEncoding() != PG_UTF8 &&
+		 pg_database_encoding_max_length() > 1))
 		return false;
 	expression->left = vector_expression_make(linitial(args), scan);
-	if (expression->left == NULL || expression->operator == OPERATOR_CAST)
+	if (expression->left == NULL || expression->operator >= OPERATOR_CAST)
 		return expression->left != NULL;
 	expression->right = vector_expression_make(lsecond(args), scan);
 	return expression->right != NULL;
@@ -274,10 +282,9 @@ evaluate_column(const VectorExpression *expression, const VectorBatch *batch, Ve
 static bool
 evaluate_constant(const VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
-	uint32		count = batch->count;
 	bool		isnull;
 	Datum		value = ExecEvalExprSwitchContext(expression->constant, expression->scan->ps.ps_ExprContext, &isnull);
-	Datum	   *values = arena_alloc(batch->arena, count * sizeof(Datum));
+	Datum	   *values = arena_alloc(batch->arena, sizeof(Datum));
 	int64		integer = 0;
 
 	if (isnull)
@@ -290,12 +297,27 @@ evaluate_constant(const VectorExpression *expression, const VectorBatch *batch, 
 	}
 	else if (expression->kind == VECTOR_INTEGER)
 		value = (Datum) integer_of_datum(value, expression->type);
-	for (uint32 i = 0; i < count; i++)
-		values[i] = value;
+	*values = value;
 	result->values = values;
 	result->nulls = NULL;
 	result->least = result->greatest = (int64) value;
+	result->same = true;
 	return true;
+}
+
+/* Makes values of the one that all rows have. */
+static void
+spread_same(const VectorBatch *batch, Vector *vector)
+{
+	Datum	   *values;
+
+	if (!vector->same)
+		return;
+	values = arena_alloc(batch->arena, batch->count * sizeof(Datum));
+	for (uint32 i = 0; i < batch->count; i++)
+		values[i] = vector->values[0];
+	vector->values = values;
+	vector->same = false;
 }
 
 /* Multiplies by a power of ten, to a scale. */
@@ -316,6 +338,7 @@ rescale_vector(const VectorBatch *batch, uint32 count, int scale, Vector *vector
 	if (__builtin_mul_overflow(vector->least, factor, &vector->least) ||
 		__builtin_mul_overflow(vector->greatest, factor, &vector->greatest))
 		return false;
+	count = vector->same ? 1 : count;
 	scaled = arena_alloc(batch->arena, count * sizeof(int64));
 	for (uint32 i = 0; i < count; i++)
 		scaled[i] = values[i] * factor;
@@ -396,18 +419,36 @@ range_fits_type(const Vector *vector, Oid type)
 	for (uint32 i = 0; i < count; i++) \
 		out[i] = (expression)
 
+#define EACH_OPERATION(operation) \
+	do { \
+		int64		one = lefts[0]; \
+		int64		other = rights[0]; \
+\
+		if (right->same) \
+			EACH_RESULT(lefts[i] operation other); \
+		else if (left->same) \
+			EACH_RESULT(one operation rights[i]); \
+		else \
+			EACH_RESULT(lefts[i] operation rights[i]); \
+	} while (0)
+
 /* Integers, whose results are known to fit. */
 static void
-compute_integers(ArithmeticOperator operator, const int64 *left, const int64 *right, uint32 count, int64 *out)
+compute_integers(ArithmeticOperator operator, const Vector *left, const Vector *right, uint32 count, int64 *out)
 {
+	const int64 *lefts = (const int64 *) left->values;
+	const int64 *rights = (const int64 *) right->values;
+
+	if (count == 0)
+		return;
 	if (operator == OPERATOR_ADD)
-		EACH_RESULT(left[i] + right[i]);
+		EACH_OPERATION(+);
 	else if (operator == OPERATOR_SUBTRACT)
-		EACH_RESULT(left[i] - right[i]);
+		EACH_OPERATION(-);
 	else if (operator == OPERATOR_DIVIDE)
-		EACH_RESULT(left[i] / right[i]);
+		EACH_OPERATION(/);
 	else
-		EACH_RESULT(left[i] * right[i]);
+		EACH_OPERATION(*);
 }
 
 /*
@@ -464,8 +505,12 @@ evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, 
 	result->values = out;
 	result->nulls = join_nulls(batch, left->nulls, right->nulls, count);
 	if (expression->kind == VECTOR_FLOAT)
+	{
+		spread_same(batch, left);
+		spread_same(batch, right);
 		return compute_floats(expression->operator, (const float8 *) left->values, (const float8 *) right->values,
 							  result->nulls, count, (float8 *) out);
+	}
 	if ((expression->left->type == DATEOID && !range_fits_type(left, DATEOID)) ||
 		(expression->right->type == DATEOID && !range_fits_type(right, DATEOID)))
 		return false;
@@ -478,8 +523,7 @@ evaluate_operator(const VectorExpression *expression, const VectorBatch *batch, 
 	}
 	if (!range_of_result(expression->operator, left, right, result) || !range_fits_type(result, expression->type))
 		return false;
-	compute_integers(expression->operator, (const int64 *) left->values, (const int64 *) right->values, count,
-					 (int64 *) out);
+	compute_integers(expression->operator, left, right, count, (int64 *) out);
 	return true;
 }
 
@@ -499,8 +543,48 @@ evaluate_date_function(const VectorExpression *expression, const VectorBatch *ba
 	return true;
 }
 
-bool
-vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, Vector *result)
+/* Characters of UTF-8: bytes that don't continue one. */
+static int64
+count_characters(const char *bytes, Size len)
+{
+	int64		count = len;
+	Size		at = 0;
+
+	for (; at + sizeof(uint64) <= len; at += sizeof(uint64))
+	{
+		uint64		word;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		word = (word >> 7) & (~word >> 6) & UINT64CONST(0x0101010101010101);
+		count -= (word * UINT64CONST(0x0101010101010101)) >> 56;
+	}
+	for (; at < len; at++)
+		count -= ((unsigned char) bytes[at] & 0xC0) == 0x80;
+	return count;
+}
+
+static void
+evaluate_length(const VectorBatch *batch, const Vector *text, Vector *result)
+{
+	Datum	   *values = arena_alloc(batch->arena, batch->count * sizeof(Datum));
+	bool		of_bytes = pg_database_encoding_max_length() == 1;
+
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		const char *value = DatumGetPointer(text->values[i]);
+
+		values[i] = 0;
+		if (text->nulls == NULL || !text->nulls[i])
+			values[i] = of_bytes ? VARSIZE_ANY_EXHDR(value) : count_characters(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+	}
+	result->values = values;
+	result->nulls = text->nulls;
+	find_range(result, batch->count);
+}
+
+/* As vector_expression_evaluate(), but there may be one value for all rows. */
+static bool
+evaluate_vector(VectorExpression *expression, const VectorBatch *batch, Vector *result)
 {
 	Vector		left;
 	Vector		right;
@@ -511,7 +595,7 @@ vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batc
 		return evaluate_column(expression, batch, result);
 	if (expression->constant != NULL)
 		return evaluate_constant(expression, batch, result);
-	if (!vector_expression_evaluate(expression->left, batch, &left))
+	if (!evaluate_vector(expression->left, batch, &left))
 		return false;
 	if (expression->operator == OPERATOR_CAST)
 	{
@@ -521,6 +605,20 @@ vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batc
 	}
 	if (expression->operator == OPERATOR_DATE)
 		return evaluate_date_function(expression, batch, &left, result);
-	return vector_expression_evaluate(expression->right, batch, &right) &&
+	if (expression->operator == OPERATOR_LENGTH)
+	{
+		evaluate_length(batch, &left, result);
+		return true;
+	}
+	return evaluate_vector(expression->right, batch, &right) &&
 		evaluate_operator(expression, batch, batch->count, &left, &right, result);
+}
+
+bool
+vector_expression_evaluate(VectorExpression *expression, const VectorBatch *batch, Vector *result)
+{
+	if (!evaluate_vector(expression, batch, result))
+		return false;
+	spread_same(batch, result);
+	return true;
 }

@@ -32,6 +32,8 @@ typedef struct Vector
 	int64		least;			/* no integer is beyond these */
 	int64		greatest;
 	bool		exact;			/* these are values, if none is NULL */
+	bool		same;			/* there is one value, for all rows; not in
+								 * results */
 } Vector;
 
 typedef struct VectorExpression VectorExpression;

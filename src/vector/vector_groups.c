@@ -3,15 +3,12 @@
  * vector_groups.c
  *	  The groups of a ColumnarAggregate, found by the rows of a batch.
  *
- * Groups are in a hash table of the server's, which compares keys by their
- * types' equality.  Most rows don't get there:
+ * Groups are in blocks of memory, in the order in which they came: what each
+ * carries, then its states.  A table of their numbers is looked up by the hash
+ * values of the keys, which are computed for a batch at a time.
  *
- * - If all keys of a chunk group have dictionaries, their codes together are
- *	 the number of the group in an array, which is filled as they come.
- * - Otherwise, keys are compared bit by bit with those that were found
- *	 before, in a table that has one slot for each hash value: keys passed by
- *	 value themselves, codes instead of others.  Keys that are equal but differ
- *	 in bits (0 and -0) have several entries there, for the same group.
+ * If all keys of a chunk group have dictionaries, their codes together are
+ * the number of the group in an array, which is filled as they come.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,106 +17,90 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/lsyscache.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "columnar/scaled_numeric.h"
 #include "compat/foreach.h"
-#include "compat/tuple_hash.h"
+#include "compat/varlena.h"
 #include "vector/vector_expression.h"
 #include "vector/vector_groups.h"
+#include "vector/vector_keys.h"
 
 /* Groups of a chunk group that are found by their codes. */
 #define MAX_CODES 65536
 
-/* Slots of keys that were found before; a power of two. */
-#define RECENT_KEYS 8192
+/* Groups of a block; after each block, their memory is measured. */
+#define BLOCK_GROUPS 64
 
-/* Groups after which their memory is measured. */
-#define MEASURE_EVERY 64
+/* Of what groups carry that is passed by reference. */
+#define BYTES_BLOCK 4096
 
-/* What a group takes in the hash table's array. */
-#define SLOT_BYTES 48
+/* Slots of a new table, powers of two. */
+#define LEAST_SLOTS 256
+#define MOST_FIRST_SLOTS 65536
 
-/* Most keys that are remembered. */
-#define MAX_RECENT_WORDS 4
+/* Rows between asking for a slot and using it. */
+#define SLOTS_AHEAD 8
 
-typedef struct RecentKey
+typedef struct GroupSlot
 {
-	TransitionState *states;	/* NULL: free */
-	uint64		nulls;			/* bit by key */
-	uint64		words[MAX_RECENT_WORDS];
-} RecentKey;
+	uint32		hash;			/* its lower half */
+	uint32		number;			/* of the group, from 1; 0: free */
+} GroupSlot;
+
+/* A group is this, then its states. */
+typedef struct GroupLayout
+{
+	Size		nulls_at;		/* of the values before */
+	Size		words_at;		/* of numeric keys, by key */
+	Size		states_at;
+	Size		size;
+} GroupLayout;
 
 struct VectorGroups
 {
 	const VectorAggregatePlan *plan;
+	VectorKey  *keys;
+	TupleDesc	tupdesc;		/* its first columns are what groups carry */
 	Transition **transitions;
 	int			ntransitions;
+	GroupLayout layout;
 	MemoryContext context;		/* of the groups */
 	MemoryContext temporary;	/* of comparisons */
 	TransitionState *only;		/* not grouped: the only group */
-	bool		returned;		/* it was */
-	TupleHashTable table;
-	TupleHashIterator iterator;
-	bool		iterating;
-	TupleTableSlot *slot;		/* of what a group carries */
-	TupleTableSlot *stored;		/* the same, of the table */
-	int64		count;
+	GroupSlot  *slots;			/* NULL: no group was made */
+	uint32		nslots;
+	char	  **blocks;
+	int			blocks_room;
+	uint32		count;
+	uint32		returned;		/* by vector_groups_next() */
+	char	   *bytes;			/* free ones */
+	Size		bytes_left;
 	bool		full;			/* no new one is made */
-	RecentKey  *recent;
-	bool		recent_of_chunks;	/* words have codes in them */
+	Datum	   *values;			/* a new one's; those of a single row */
+	bool	   *nulls;
+	KeyVector  *row_keys;		/* of a single row */
+	Arena	   *row_arena;
 };
 
-/* A key of a batch: values by row of the chunk group. */
-typedef struct KeyVector
-{
-	const Datum *values;
-	const bool *nulls;			/* NULL: none is */
-	const uint8 *codes;
-	int			ndistinct;
-	bool		byval;
-	bool		of_chunk;		/* what bits mean depends on the chunk */
-} KeyVector;
-
-static void
-make_table(VectorGroups *groups, PlanState *parent, TupleDesc tupdesc)
-{
-	const VectorAggregatePlan *plan = groups->plan;
-	AttrNumber *numbers = palloc(plan->nkeys * sizeof(AttrNumber));
-	Oid		   *operators = palloc(plan->nkeys * sizeof(Oid));
-	Oid		   *collations = palloc(plan->nkeys * sizeof(Oid));
-	Oid		   *equal;
-	FmgrInfo   *hash;
-
-	for (int i = 0; i < plan->nkeys; i++)
-	{
-		numbers[i] = i + 1;
-		operators[i] = list_nth_oid(plan->operators, i);
-		collations[i] = list_nth_oid(plan->collations, i);
-	}
-	execTuplesHashPrepare(plan->nkeys, operators, &equal, &hash);
-	groups->table = BuildTupleHashTable(parent, tupdesc, &TTSOpsVirtual, plan->nkeys, numbers, equal, hash, collations,
-										Min(Max(plan->ngroups, 64), 65536), sizeof(void *), CurrentMemoryContext,
-										groups->context, groups->temporary, false);
-}
-
 VectorGroups *
-vector_groups_make(PlanState *parent, const VectorAggregatePlan *plan, TupleDesc tupdesc)
+vector_groups_make(const VectorAggregatePlan *plan, TupleDesc tupdesc)
 {
 	VectorGroups *groups = palloc0(sizeof(VectorGroups));
-	TupleDesc	carried = CreateTemplateTupleDesc(plan->ncarried);
+	int			ncarried = plan->ncarried;
 
 	groups->plan = plan;
+	groups->tupdesc = tupdesc;
 	groups->context = AllocSetContextCreate(CurrentMemoryContext, "columnar groups", ALLOCSET_DEFAULT_SIZES);
 	groups->temporary = AllocSetContextCreate(CurrentMemoryContext, "columnar group keys", ALLOCSET_SMALL_SIZES);
-	for (int i = 1; i <= plan->ncarried; i++)
-		TupleDescCopyEntry(carried, i, tupdesc, i);
-	groups->slot = MakeSingleTupleTableSlot(carried, &TTSOpsVirtual);
-	groups->stored = MakeSingleTupleTableSlot(carried, &TTSOpsMinimalTuple);
+	groups->values = palloc0(Max(ncarried, 1) * sizeof(Datum));
+	groups->nulls = palloc0(Max(ncarried, 1) * sizeof(bool));
 	if (plan->grouped)
 	{
-		make_table(groups, parent, carried);
-		groups->recent = palloc0(RECENT_KEYS * sizeof(RecentKey));
+		groups->keys = vector_keys_make(tupdesc, plan->operators, plan->collations);
+		groups->row_keys = palloc(plan->nkeys * sizeof(KeyVector));
+		groups->row_arena = arena_make();
 	}
 	return groups;
 }
@@ -127,8 +108,19 @@ vector_groups_make(PlanState *parent, const VectorAggregatePlan *plan, TupleDesc
 void
 vector_groups_set_transitions(VectorGroups *groups, Transition **transitions, int ntransitions)
 {
+	GroupLayout *layout = &groups->layout;
+
 	groups->transitions = transitions;
 	groups->ntransitions = ntransitions;
+	layout->nulls_at = groups->plan->ncarried * sizeof(Datum);
+	layout->words_at = MAXALIGN(layout->nulls_at + groups->plan->ncarried * sizeof(bool));
+	layout->states_at = layout->words_at;
+	for (int i = 0; i < groups->plan->nkeys; i++)
+	{
+		if (groups->keys[i].kind == KEY_NUMERIC)
+			layout->states_at = layout->words_at + groups->plan->nkeys * sizeof(uint64);
+	}
+	layout->size = layout->states_at + transition_states_lay_out(transitions, ntransitions);
 }
 
 /* The column that an expression is, maybe varchar as text; -1: none. */
@@ -150,7 +142,6 @@ vector_groups_columns(List *exprs, ScanState *scan)
 	{
 		GroupColumn *column = &columns[count++];
 
-		get_typlenbyval(exprType(expr), &column->len, &column->byval);
 		column->column = column_of_key(expr);
 		column->columns = vector_batch_columns(expr, scan);
 		column->state = ExecInitExpr((Expr *) expr, &scan->ps);
@@ -176,26 +167,23 @@ void
 vector_groups_reset(VectorGroups *groups)
 {
 	groups->only = NULL;
-	groups->returned = false;
-	groups->iterating = false;
+	groups->slots = NULL;
+	groups->nslots = 0;
+	groups->blocks = NULL;
+	groups->blocks_room = 0;
 	groups->count = 0;
+	groups->returned = 0;
+	groups->bytes = NULL;
+	groups->bytes_left = 0;
 	groups->full = false;
-	if (groups->table != NULL)
-	{
-		ResetTupleHashTable(groups->table);
-		memset(groups->recent, 0, RECENT_KEYS * sizeof(RecentKey));
-	}
 	MemoryContextReset(groups->context);
 }
 
-static TransitionState *
-make_states(VectorGroups *groups)
+static void
+begin_states(VectorGroups *groups, TransitionState *states)
 {
-	TransitionState *states = MemoryContextAlloc(groups->context, Max(groups->ntransitions, 1) * sizeof(TransitionState));
-
 	for (int i = 0; i < groups->ntransitions; i++)
-		transition_state_begin(groups->transitions[i], &states[i]);
-	return states;
+		transition_state_begin(groups->transitions[i], transition_state_of(groups->transitions[i], states));
 }
 
 /* The group without keys. */
@@ -203,65 +191,254 @@ static TransitionState *
 only_group(VectorGroups *groups)
 {
 	if (groups->only == NULL)
-		groups->only = make_states(groups);
+	{
+		groups->only = MemoryContextAlloc(groups->context, Max(groups->layout.size, 1));
+		begin_states(groups, groups->only);
+	}
 	return groups->only;
 }
 
-/* Looks from time to time whether the groups fill the memory for them. */
-static void
-count_group(VectorGroups *groups)
+static char *
+group_by_number(const VectorGroups *groups, uint32 number)
 {
-	if (++groups->count % MEASURE_EVERY == 0)
-		groups->full = MemoryContextMemAllocated(groups->context, true) + groups->count * SLOT_BYTES >
-			get_hash_memory_limit();
+	return groups->blocks[number / BLOCK_GROUPS] + (number % BLOCK_GROUPS) * groups->layout.size;
 }
 
-/* The group of what is in the slot, or NULL. */
-static TransitionState *
-find_group(VectorGroups *groups)
+/* Makes the table of slots, or one of twice the size if there is memory. */
+static void
+grow_slots(VectorGroups *groups)
 {
-	bool		isnew = false;
-	TupleHashEntry entry;
-	void	  **states = NULL;
+	GroupSlot  *old = groups->slots;
+	uint32		nold = groups->nslots;
+	uint32		nslots = LEAST_SLOTS;
 
-	ExecStoreVirtualTuple(groups->slot);
-	entry = LookupTupleHashEntry(groups->table, groups->slot, groups->full ? NULL : &isnew, NULL);
-	if (entry != NULL)
-		states = tuple_hash_additional(groups->table, entry);
-	if (isnew)
+	while (nold == 0 && nslots < MOST_FIRST_SLOTS && nslots * sizeof(GroupSlot) * 16 < get_hash_memory_limit() &&
+		   nslots < groups->plan->ngroups)
+		nslots *= 2;
+	if (nold > 0)
+		nslots = nold * 2;
+	if (nold >= PG_UINT32_MAX / 2 ||
+		(nold > 0 && MemoryContextMemAllocated(groups->context, true) + nslots * sizeof(GroupSlot) >
+		 get_hash_memory_limit()))
 	{
-		*states = make_states(groups);
-		count_group(groups);
+		groups->full = true;
+		return;
 	}
-	MemoryContextReset(groups->temporary);
-	return states != NULL ? *states : NULL;
+	groups->slots = MemoryContextAllocExtended(groups->context, nslots * sizeof(GroupSlot),
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	groups->nslots = nslots;
+	for (uint32 i = 0; i < nold; i++)
+	{
+		uint32		at = old[i].hash & (nslots - 1);
+
+		if (old[i].number == 0)
+			continue;
+		while (groups->slots[at].number != 0)
+			at = (at + 1) & (nslots - 1);
+		groups->slots[at] = old[i];
+	}
+	if (old != NULL)
+		pfree(old);
+}
+
+/* Makes room for a block of groups, after it has looked at their memory. */
+static void
+add_block(VectorGroups *groups)
+{
+	int			number = groups->count / BLOCK_GROUPS;
+
+	groups->full = number > 0 && MemoryContextMemAllocated(groups->context, true) > get_hash_memory_limit();
+	if (number >= groups->blocks_room)
+	{
+		Size		room = Max(groups->blocks_room * 2, 16);
+
+		groups->blocks = groups->blocks == NULL ? MemoryContextAlloc(groups->context, room * sizeof(char *)) :
+			repalloc_huge(groups->blocks, room * sizeof(char *));
+		groups->blocks_room = (int) room;
+	}
+	groups->blocks[number] = MemoryContextAllocHuge(groups->context, BLOCK_GROUPS * Max(groups->layout.size, 1));
+}
+
+/* Copies a value that a group carries into the memory of groups. */
+static Datum
+copy_to_group(VectorGroups *groups, Form_pg_attribute att, Datum value)
+{
+	Size		len;
+	char	   *copy;
+	bool		aligned;
+
+	if (att->attbyval)
+		return value;
+	if (att->attlen == -1 && VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+	{
+		MemoryContext old = MemoryContextSwitchTo(groups->context);
+
+		value = datumCopy(value, false, -1);
+		MemoryContextSwitchTo(old);
+		return value;
+	}
+	len = datumGetSize(value, false, att->attlen);
+	aligned = att->attlen != -1 || !VARATT_IS_SHORT(DatumGetPointer(value));
+	if (len + MAXIMUM_ALIGNOF > groups->bytes_left)
+	{
+		groups->bytes_left = Max(len + MAXIMUM_ALIGNOF, BYTES_BLOCK);
+		groups->bytes = MemoryContextAllocHuge(groups->context, groups->bytes_left);
+	}
+	copy = aligned ? (char *) MAXALIGN(groups->bytes) : groups->bytes;
+	memcpy(copy, DatumGetPointer(value), len);
+	groups->bytes_left -= copy + len - groups->bytes;
+	groups->bytes = copy + len;
+	return PointerGetDatum(copy);
+}
+
+/* Makes a group, which carries what is in groups->values. */
+static TransitionState *
+make_group(VectorGroups *groups, const KeyVector *keys, uint32 row)
+{
+	const GroupLayout *layout = &groups->layout;
+	int			nkeys = groups->plan->nkeys;
+	char	   *group;
+
+	if (groups->count % BLOCK_GROUPS == 0)
+		add_block(groups);
+	group = group_by_number(groups, groups->count);
+	for (int i = 0; i < groups->plan->ncarried; i++)
+	{
+		bool		isnull = groups->nulls[i];
+
+		((bool *) (group + layout->nulls_at))[i] = isnull;
+		((Datum *) group)[i] = isnull ? 0 : copy_to_group(groups, TupleDescAttr(groups->tupdesc, i), groups->values[i]);
+		if (i < nkeys && keys[i].words != NULL)
+			((uint64 *) (group + layout->words_at))[i] = isnull ? 0 : keys[i].words[row];
+	}
+	begin_states(groups, (TransitionState *) (group + layout->states_at));
+	groups->count++;
+	return (TransitionState *) (group + layout->states_at);
+}
+
+static bool
+group_has_keys(const VectorGroups *groups, const char *group, const KeyVector *keys, uint32 row)
+{
+	const GroupLayout *layout = &groups->layout;
+
+	for (int k = 0; k < groups->plan->nkeys; k++)
+	{
+		bool		isnull = keys[k].nulls != NULL && keys[k].nulls[row];
+		uint64		word = keys[k].words != NULL ? ((uint64 *) (group + layout->words_at))[k] : 0;
+
+		if (((bool *) (group + layout->nulls_at))[k] != isnull ||
+			(!isnull && !vector_key_equals(&groups->keys[k], &keys[k], row, ((Datum *) group)[k], word)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The states of the group with a row's keys; NULL: there is none, and *slot is
+ * the free one where it belongs.
+ */
+static inline TransitionState *
+look_up_group(VectorGroups *groups, const KeyVector *keys, uint32 row, uint64 hash, GroupSlot **slot)
+{
+	uint32		at = (uint32) hash & (groups->nslots - 1);
+
+	for (;; at = (at + 1) & (groups->nslots - 1))
+	{
+		char	   *group;
+
+		*slot = &groups->slots[at];
+		if ((*slot)->number == 0)
+			return NULL;
+		if ((*slot)->hash != (uint32) hash)
+			continue;
+		group = group_by_number(groups, (*slot)->number - 1);
+		if (group_has_keys(groups, group, keys, row))
+			return (TransitionState *) (group + groups->layout.states_at);
+	}
+}
+
+/* Evaluates what a group carries, from a column on, on the scan tuple. */
+static void
+evaluate_carried(VectorGroups *groups, const GroupColumn *columns, int first, ExprContext *econtext)
+{
+	for (int i = first; i < groups->plan->ncarried; i++)
+		groups->values[i] = ExecEvalExprSwitchContext(columns[i].state, econtext, &groups->nulls[i]);
+}
+
+/* Puts what a row's group carries into groups->values. */
+static void
+load_carried(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
+			 uint32 row)
+{
+	int			nkeys = groups->plan->nkeys;
+
+	for (int k = 0; k < nkeys; k++)
+	{
+		groups->nulls[k] = keys[k].nulls != NULL && keys[k].nulls[row];
+		groups->values[k] = groups->nulls[k] ? 0 : vector_key_value(&keys[k], row);
+	}
+	if (nkeys == groups->plan->ncarried)
+		return;
+	ResetExprContext(batch->scan->ps.ps_ExprContext);
+	for (int i = nkeys; i < groups->plan->ncarried; i++)
+		vector_batch_load_row(batch, columns[i].columns, row);
+	evaluate_carried(groups, columns, nkeys, batch->scan->ps.ps_ExprContext);
+}
+
+/*
+ * The group of a row, a new one if need be and there is memory.  Without a
+ * batch, what a new one carries is in groups->values.
+ */
+static TransitionState *
+find_group(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
+		   uint32 row, uint64 hash)
+{
+	GroupSlot  *slot;
+	TransitionState *states;
+
+	if (groups->count * UINT64CONST(4) >= groups->nslots * UINT64CONST(3) && !groups->full)
+		grow_slots(groups);
+	states = look_up_group(groups, keys, row, hash, &slot);
+	if (states != NULL || groups->full)
+		return states;
+	if (batch != NULL)
+		load_carried(groups, columns, batch, keys, row);
+	states = make_group(groups, keys, row);
+	slot->hash = (uint32) hash;
+	slot->number = groups->count;
+	return states;
 }
 
 TransitionState *
-vector_groups_find_row(VectorGroups *groups, const GroupColumn *columns, ScanState *scan)
+vector_groups_find_row(VectorGroups *groups, const GroupColumn *columns, ScanState *scan, uint64 *hash)
 {
-	ExprContext *econtext = scan->ps.ps_ExprContext;
+	int			nkeys = groups->plan->nkeys;
+	uint32		row = 0;
+	TransitionState *states;
+	MemoryContext old;
 
+	*hash = 0;
 	if (!groups->plan->grouped)
 		return only_group(groups);
-	ExecClearTuple(groups->slot);
-	for (int i = 0; i < groups->plan->ncarried; i++)
-		groups->slot->tts_values[i] = ExecEvalExprSwitchContext(columns[i].state, econtext,
-																&groups->slot->tts_isnull[i]);
-	return find_group(groups);
+	evaluate_carried(groups, columns, 0, scan->ps.ps_ExprContext);
+	old = MemoryContextSwitchTo(groups->temporary);
+	memset(groups->row_keys, 0, nkeys * sizeof(KeyVector));
+	for (int k = 0; k < nkeys; k++)
+	{
+		if (!groups->nulls[k])
+			groups->values[k] = vector_key_plain(&groups->keys[k], groups->values[k]);
+		groups->row_keys[k].values = &groups->values[k];
+		groups->row_keys[k].nulls = &groups->nulls[k];
+	}
+	arena_reset(groups->row_arena);
+	vector_keys_hash(groups->keys, groups->row_keys, nkeys, &row, 1, 1, groups->row_arena, hash);
+	states = find_group(groups, columns, NULL, groups->row_keys, row, *hash);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(groups->temporary);
+	return states;
 }
 
-/* The group of a row of a batch, by the table. */
-static TransitionState *
-find_group_of_row(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, uint32 row)
-{
-	ResetExprContext(batch->scan->ps.ps_ExprContext);
-	for (int i = 0; i < groups->plan->ncarried; i++)
-		vector_batch_load_row(batch, columns[i].columns, row);
-	return vector_groups_find_row(groups, columns, batch->scan);
-}
-
-/* The same of an expression that has a vector form; false if it hasn't now. */
+/* The values of a key that an array operation makes; false if it can't. */
 static bool
 load_key_vector(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
 {
@@ -272,6 +449,9 @@ load_key_vector(const GroupColumn *column, const VectorBatch *batch, KeyVector *
 	if (column->vector == NULL || vector_expression_kind(column->vector) == VECTOR_DATUM ||
 		!vector_expression_evaluate(column->vector, batch, &vector))
 		return false;
+	if (vector.kind == VECTOR_NUMERIC &&
+		(vector.scale > SCALED_MAX_SCALE || vector.least <= -SCALED_LIMIT || vector.greatest >= SCALED_LIMIT))
+		return false;
 	values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
 	nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));
 	for (uint32 i = 0; i < batch->count; i++)
@@ -279,74 +459,94 @@ load_key_vector(const GroupColumn *column, const VectorBatch *batch, KeyVector *
 		values[batch->rows[i]] = vector.values[i];
 		nulls[batch->rows[i]] = vector.nulls != NULL && vector.nulls[i];
 	}
+	key->nulls = nulls;
+	if (vector.kind == VECTOR_NUMERIC)
+	{
+		key->integers = (int64 *) values;
+		key->scale = vector.scale;
+	}
+	else
+		key->values = values;
+	return true;
+}
+
+/* The values of a key that is an expression, row by row. */
+static void
+evaluate_key(const GroupColumn *column, const VectorKey *kind, const VectorBatch *batch, KeyVector *key)
+{
+	ExprContext *econtext = batch->scan->ps.ps_ExprContext;
+	Datum	   *values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
+	bool	   *nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));
+
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		uint32		row = batch->rows[i];
+		Datum		value;
+
+		ResetExprContext(econtext);
+		vector_batch_load_row(batch, column->columns, row);
+		value = ExecEvalExprSwitchContext(column->state, econtext, &nulls[row]);
+		if (!nulls[row])
+			value = vector_key_plain(kind, value);
+		if (!nulls[row] && !kind->byval)
+		{
+			Size		len = datumGetSize(value, false, kind->len);
+			char	   *copy = arena_alloc(batch->arena, len);
+
+			memcpy(copy, DatumGetPointer(value), len);
+			value = PointerGetDatum(copy);
+		}
+		values[row] = value;
+	}
 	key->values = values;
 	key->nulls = nulls;
-	key->byval = true;
-	key->of_chunk = vector.kind == VECTOR_NUMERIC;	/* its scale is */
-	return true;
 }
 
 /* The values of a key for the rows of a batch, in the batch's memory. */
 static void
-load_key(const GroupColumn *column, const VectorBatch *batch, KeyVector *key)
+load_key(const GroupColumn *column, const VectorKey *kind, const VectorBatch *batch, KeyVector *key)
 {
-	ExprContext *econtext = batch->scan->ps.ps_ExprContext;
 	const ColumnVector *vector;
-	Datum	   *values;
-	bool	   *nulls;
 
 	memset(key, 0, sizeof(KeyVector));
-	key->byval = column->byval;
-	if (column->column >= 0)
+	if (column->column < 0)
 	{
-		vector = &batch->reader->vectors[column->column];
-		key->values = vector->values;
-		key->nulls = vector->has_nulls ? vector->nulls : NULL;
-		key->codes = vector->codes;
-		key->ndistinct = vector->ndistinct;
-		if (vector->integers != NULL)
-		{
-			key->values = (const Datum *) vector->integers;
-			key->byval = true;
-		}
-		key->of_chunk = !column->byval;
+		if (!load_key_vector(column, batch, key))
+			evaluate_key(column, kind, batch, key);
 		return;
 	}
-	if (load_key_vector(column, batch, key) || !column->byval)
-		return;
-	values = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(Datum));
-	nulls = arena_alloc(batch->arena, batch->reader->group_rows * sizeof(bool));
-	for (uint32 i = 0; i < batch->count; i++)
-	{
-		uint32		row = batch->rows[i];
-
-		ResetExprContext(econtext);
-		vector_batch_load_row(batch, column->columns, row);
-		values[row] = ExecEvalExprSwitchContext(column->state, econtext, &nulls[row]);
-	}
-	key->values = values;
-	key->nulls = nulls;
+	vector = &batch->reader->vectors[column->column];
+	key->values = vector->integers == NULL ? vector->values : NULL;
+	key->integers = vector->integers;
+	key->scale = vector->scale;
+	key->nulls = vector->has_nulls ? vector->nulls : NULL;
+	key->codes = vector->codes;
+	key->ndistinct = vector->ndistinct;
 }
 
-/* All keys have dictionaries with few codes together. */
+/* Whether all keys have dictionaries with few codes together. */
 static bool
-find_by_codes(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
-			  TransitionState **states)
+keys_have_few_codes(const KeyVector *keys, int nkeys, uint32 *ncodes)
 {
-	int			nkeys = groups->plan->nkeys;
-	TransitionState **by_code;
-	uint32	   *codes;
-	uint32		ncodes = 1;
-
+	*ncodes = 1;
 	for (int i = 0; i < nkeys; i++)
 	{
-		if (keys[i].codes == NULL || ncodes * keys[i].ndistinct > MAX_CODES)
+		if (keys[i].codes == NULL || *ncodes * keys[i].ndistinct > MAX_CODES)
 			return false;
-		ncodes *= keys[i].ndistinct;
+		*ncodes *= keys[i].ndistinct;
 	}
-	by_code = vector_batch_alloc_zeroed(batch, ncodes * sizeof(TransitionState *));
-	codes = vector_batch_alloc_zeroed(batch, batch->count * sizeof(uint32));
-	for (int k = 0; k < nkeys; k++)
+	return true;
+}
+
+/* Finds the groups by the codes of dictionaries. */
+static void
+find_by_codes(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
+			  uint32 ncodes, const uint64 *hashes, TransitionState **states)
+{
+	TransitionState **by_code = vector_batch_alloc_zeroed(batch, ncodes * sizeof(TransitionState *));
+	uint32	   *codes = vector_batch_alloc_zeroed(batch, batch->count * sizeof(uint32));
+
+	for (int k = 0; k < groups->plan->nkeys; k++)
 	{
 		const uint8 *key_codes = keys[k].codes;
 		uint32		factor = keys[k].ndistinct;
@@ -359,73 +559,32 @@ find_by_codes(VectorGroups *groups, const GroupColumn *columns, const VectorBatc
 		TransitionState **slot = &by_code[codes[i]];
 
 		if (*slot == NULL)
-			*slot = find_group_of_row(groups, columns, batch, batch->rows[i]);
+			*slot = find_group(groups, columns, batch, keys, batch->rows[i], hashes[i]);
 		states[i] = *slot;
-	}
-	return true;
-}
-
-/* Whether all keys have bits to compare; those of codes differ by chunk. */
-static bool
-keys_have_words(const VectorGroups *groups, const KeyVector *keys, bool *of_chunk)
-{
-	*of_chunk = false;
-	for (int i = 0; i < groups->plan->nkeys; i++)
-	{
-		if (keys[i].values == NULL || (!keys[i].byval && keys[i].codes == NULL))
-			return false;
-		*of_chunk |= keys[i].of_chunk;
-	}
-	return groups->plan->nkeys <= MAX_RECENT_WORDS;
-}
-
-/* Keys as words of a row; the rest are 0. */
-static inline void
-make_words(const KeyVector *keys, int nkeys, uint32 row, RecentKey *wanted)
-{
-	for (int k = 0; k < nkeys; k++)
-	{
-		bool		isnull = keys[k].nulls != NULL && keys[k].nulls[row];
-
-		wanted->nulls |= (uint64) isnull << k;
-		wanted->words[k] = isnull ? 0 : keys[k].byval ? keys[k].values[row] : keys[k].codes[row];
 	}
 }
 
 static void
-find_by_words(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
-			  TransitionState **states)
+find_by_hashes(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch, const KeyVector *keys,
+			   const uint64 *hashes, TransitionState **states)
 {
-	int			nkeys = groups->plan->nkeys;
-
 	for (uint32 i = 0; i < batch->count; i++)
 	{
-		RecentKey	wanted = {0};
-		RecentKey  *recent;
-		uint64		hash;
-
-		make_words(keys, nkeys, batch->rows[i], &wanted);
-		hash = wanted.nulls;
-		for (int k = 0; k < nkeys; k++)
-			hash = (hash ^ wanted.words[k]) * UINT64CONST(0x9E3779B97F4A7C15);
-		recent = &groups->recent[(hash >> 32) % RECENT_KEYS];
-		wanted.states = recent->states;
-		if (recent->states == NULL || memcmp(&wanted, recent, offsetof(RecentKey, words) + nkeys * sizeof(uint64)) != 0)
-		{
-			wanted.states = find_group_of_row(groups, columns, batch, batch->rows[i]);
-			if (wanted.states != NULL)
-				*recent = wanted;
-		}
-		states[i] = wanted.states;
+		if (i + SLOTS_AHEAD < batch->count && groups->slots != NULL)
+			__builtin_prefetch(&groups->slots[(uint32) hashes[i + SLOTS_AHEAD] & (groups->nslots - 1)]);
+		states[i] = find_group(groups, columns, batch, keys, batch->rows[i], hashes[i]);
 	}
 }
 
-void
+const uint64 *
 vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch,
 				   TransitionState **states)
 {
+	int			nkeys = groups->plan->nkeys;
 	KeyVector  *keys;
-	bool		of_chunk;
+	uint64	   *hashes;
+	uint32		ncodes;
+	MemoryContext old;
 
 	if (!groups->plan->grouped)
 	{
@@ -433,46 +592,39 @@ vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const Vecto
 
 		for (uint32 i = 0; i < batch->count; i++)
 			states[i] = only;
-		return;
+		return NULL;
 	}
-	keys = arena_alloc(batch->arena, groups->plan->nkeys * sizeof(KeyVector));
-	for (int i = 0; i < groups->plan->nkeys; i++)
-		load_key(&columns[i], batch, &keys[i]);
-	if (find_by_codes(groups, columns, batch, keys, states))
-		return;
-	if (keys_have_words(groups, keys, &of_chunk))
-	{
-		if (of_chunk || groups->recent_of_chunks)
-			memset(groups->recent, 0, RECENT_KEYS * sizeof(RecentKey));
-		groups->recent_of_chunks = of_chunk;
-		find_by_words(groups, columns, batch, keys, states);
-		return;
-	}
-	for (uint32 i = 0; i < batch->count; i++)
-		states[i] = find_group_of_row(groups, columns, batch, batch->rows[i]);
+	old = MemoryContextSwitchTo(groups->temporary);
+	keys = arena_alloc(batch->arena, nkeys * sizeof(KeyVector));
+	for (int i = 0; i < nkeys; i++)
+		load_key(&columns[i], &groups->keys[i], batch, &keys[i]);
+	hashes = arena_alloc(batch->arena, batch->count * sizeof(uint64));
+	vector_keys_hash(groups->keys, keys, nkeys, batch->rows, batch->count, batch->reader->group_rows, batch->arena,
+					 hashes);
+	if (keys_have_few_codes(keys, nkeys, &ncodes))
+		find_by_codes(groups, columns, batch, keys, ncodes, hashes, states);
+	else
+		find_by_hashes(groups, columns, batch, keys, hashes, states);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(groups->temporary);
+	return hashes;
 }
 
 TransitionState *
-vector_groups_next(VectorGroups *groups, TupleTableSlot *slot)
+vector_groups_next(VectorGroups *groups, const Datum **values, const bool **nulls)
 {
-	TupleHashEntry entry;
+	char	   *group;
 
 	if (!groups->plan->grouped)
 	{
-		if (groups->returned)
-			return NULL;
-		groups->returned = true;
-		return only_group(groups);
+		*values = groups->values;
+		*nulls = groups->nulls;
+		return groups->returned++ == 0 ? only_group(groups) : NULL;
 	}
-	if (!groups->iterating)
-		InitTupleHashIterator(groups->table, &groups->iterator);
-	groups->iterating = true;
-	entry = ScanTupleHashTable(groups->table, &groups->iterator);
-	if (entry == NULL)
+	if (groups->returned == groups->count)
 		return NULL;
-	ExecStoreMinimalTuple(entry->firstTuple, groups->stored, false);
-	slot_getallattrs(groups->stored);
-	memcpy(slot->tts_values, groups->stored->tts_values, groups->plan->ncarried * sizeof(Datum));
-	memcpy(slot->tts_isnull, groups->stored->tts_isnull, groups->plan->ncarried * sizeof(bool));
-	return *tuple_hash_additional(groups->table, entry);
+	group = group_by_number(groups, groups->returned++);
+	*values = (Datum *) group;
+	*nulls = (bool *) (group + groups->layout.nulls_at);
+	return (TransitionState *) (group + groups->layout.states_at);
 }

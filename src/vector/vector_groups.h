@@ -28,16 +28,14 @@ typedef struct GroupColumn
 	Bitmapset  *columns;		/* that the expression needs */
 	ExprState  *state;
 	struct VectorExpression *vector;	/* of an expression, or NULL */
-	bool		byval;
-	int16		len;
 } GroupColumn;
 
 /*
  * Makes an empty set of groups, in the current memory context.  Columns of
- * tupdesc, from the first on, are those that groups carry.  The transitions
- * that each group has states of are told later.
+ * tupdesc, from the first on, are those that groups carry.  How many bytes the
+ * states of a group take, and how they begin, is told before the first row.
  */
-extern VectorGroups *vector_groups_make(PlanState *parent, const VectorAggregatePlan *plan, TupleDesc tupdesc);
+extern VectorGroups *vector_groups_make(const VectorAggregatePlan *plan, TupleDesc tupdesc);
 extern void vector_groups_set_transitions(VectorGroups *groups, Transition **transitions, int ntransitions);
 
 /* The columns that groups carry: the values of expressions over a scan. */
@@ -55,18 +53,20 @@ extern MemoryContext vector_groups_context(const VectorGroups *groups);
 /*
  * Finds the group of each row of a batch, in states, in the batch's order.
  * New ones are made; NULL: the memory for groups is full, and the row's isn't
- * among them.
+ * among them.  Returns the hash values of the rows' keys, in the batch's
+ * memory; NULL: there are no keys.
  */
-extern void vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch,
-							   TransitionState **states);
+extern const uint64 *vector_groups_find(VectorGroups *groups, const GroupColumn *columns, const VectorBatch *batch,
+										TransitionState **states);
 
-/* The same for the row in the scan's slot. */
-extern TransitionState *vector_groups_find_row(VectorGroups *groups, const GroupColumn *columns, ScanState *scan);
+/* The same for the row in the scan's slot; *hash: of its keys. */
+extern TransitionState *vector_groups_find_row(VectorGroups *groups, const GroupColumn *columns, ScanState *scan,
+											   uint64 *hash);
 
 /*
- * Goes to the next group, and stores what it carries in the slot's first
- * columns; its states, or NULL at the end.
+ * Goes to the next group, and tells what it carries; its states, or NULL at
+ * the end.
  */
-extern TransitionState *vector_groups_next(VectorGroups *groups, TupleTableSlot *slot);
+extern TransitionState *vector_groups_next(VectorGroups *groups, const Datum **values, const bool **nulls);
 
 #endif							/* CITUS_VECTOR_VECTOR_GROUPS_H */

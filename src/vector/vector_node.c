@@ -10,9 +10,9 @@
  * row.  So are all for the rows of the row-wise part, and those of a scan
  * whose conditions can't be evaluated in vectors.
  *
- * If the memory for groups is full, rows of others are kept in a tuplestore,
- * and aggregated when the groups in memory were returned.  So all rows of a
- * group are still advanced in their order.
+ * If the memory for groups is full, rows of others are kept in temporary files
+ * (vector_spill.c), each of which is aggregated when the groups in memory were
+ * returned.  So all rows of a group are still advanced in their order.
  *
  * The node's scan tuple is what a group carries and the results of the
  * aggregates; the executor evaluates HAVING and the target list on it.
@@ -27,7 +27,6 @@
 #include "nodes/makefuncs.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
-#include "utils/tuplestore.h"
 
 #include "columnar/row_filter.h"
 #include "columnar/scan_node.h"
@@ -38,6 +37,8 @@
 #include "vector/vector_groups.h"
 #include "vector/vector_node.h"
 #include "vector/vector_plan.h"
+#include "vector/vector_spill.h"
+#include "vector/vector_top.h"
 #include "vector/vector_transition.h"
 
 /* A WHEN, or the ELSE, of an argument that is a CASE. */
@@ -65,9 +66,6 @@ typedef struct AggregateInput
 {
 	GroupColumn *columns;
 	TransitionInput *transitions;
-	Bitmapset  *needed;			/* all columns of the scan */
-	Tuplestorestate *later;		/* rows of groups that had no memory, or
-								 * NULL */
 } AggregateInput;
 
 typedef struct VectorAggregateState
@@ -81,6 +79,15 @@ typedef struct VectorAggregateState
 	int			naggregates;
 	VectorGroups *groups;
 	AggregateInput *inputs;		/* by child */
+	SpilledColumns *spilled;	/* the same, of rows whose groups have no
+								 * memory yet */
+	VectorSpill *spill;			/* where they go, or NULL */
+	SpilledRows *from;			/* where rows come from; NULL: from the
+								 * scans */
+	List	   *waiting;		/* SpilledRows whose turn comes */
+	VectorTop  *top;			/* which groups the plan above needs; NULL:
+								 * all */
+	int64	   *top_values;
 	MemoryContext batch_context;	/* reset after each batch */
 	Arena	   *arena;			/* the same, of arrays */
 	bool		filled;			/* all rows were aggregated, or are kept for
@@ -134,7 +141,6 @@ make_aggregates(VectorAggregateState *state, List *aggrefs)
 		}
 		vector_aggregate_make(aggref, transition, &state->aggregates[state->naggregates++]);
 	}
-	vector_groups_set_transitions(state->groups, state->transitions, state->ntransitions);
 }
 
 /* A filter that has a vector form, or NULL. */
@@ -195,6 +201,8 @@ make_case_branches(Transition *transition, Expr *expr, ScanState *scan, Transiti
 	if (branch == NULL || kind == VECTOR_NONE || kind == VECTOR_FLOAT || kind == VECTOR_DATUM)
 		return;
 	input->advance = transition_vector_form(transition, kind);
+	if (transition_needs_order(transition))
+		input->advance = NULL;
 	if (input->advance != NULL)
 		input->branches = lappend(branches, branch);
 }
@@ -227,9 +235,12 @@ make_transition_input(Transition *transition, Aggref *aggref, ScanState *scan, T
 }
 
 static void
-make_input(VectorAggregateState *state, List *exprs, ScanState *scan, AggregateInput *input)
+make_input(VectorAggregateState *state, List *exprs, ScanState *scan, int child)
 {
-	input->needed = vector_batch_columns((Node *) exprs, scan);
+	AggregateInput *input = &state->inputs[child];
+
+	vector_spill_prepare(&state->spilled[child], child, scan->ss_ScanTupleSlot->tts_tupleDescriptor,
+						 vector_batch_columns((Node *) exprs, scan));
 	input->columns = vector_groups_columns(list_copy_head(exprs, state->plan.ncarried), scan);
 	input->transitions = palloc0(Max(state->ntransitions, 1) * sizeof(TransitionInput));
 	foreach_ptr(Aggref, aggref, aggregates_of(state, exprs))
@@ -255,15 +266,22 @@ vector_aggregate_begin(CustomScanState *css, EState *estate, int eflags)
 	foreach_ptr(Plan, scan, plan->custom_plans)
 		css->custom_ps = lappend(css->custom_ps, ExecInitNode(scan, estate, eflags));
 	aggrefs = aggregates_of(state, linitial(plan->custom_exprs));
-	state->groups = vector_groups_make(&css->ss.ps, &state->plan, css->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
+	state->groups = vector_groups_make(&state->plan, css->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
 	state->transitions = palloc(Max(list_length(aggrefs), 1) * sizeof(Transition *));
 	state->distincts = palloc0(Max(list_length(aggrefs), 1) * sizeof(VectorDistinct *));
 	make_aggregates(state, aggrefs);
 	state->inputs = palloc0(list_length(plan->custom_plans) * sizeof(AggregateInput));
+	state->spilled = palloc0(list_length(plan->custom_plans) * sizeof(SpilledColumns));
 	foreach_ptr(ScanState, scan, css->custom_ps)
 	{
-		make_input(state, list_nth(plan->custom_exprs, child), scan, &state->inputs[child]);
+		make_input(state, list_nth(plan->custom_exprs, child), scan, child);
 		child++;
+	}
+	vector_groups_set_transitions(state->groups, state->transitions, state->ntransitions);
+	if (state->plan.top_columns != NIL)
+	{
+		state->top = vector_top_make(state->plan.top_limit, state->plan.top_columns, state->plan.top_descending);
+		state->top_values = palloc(list_length(state->plan.top_columns) * sizeof(int64));
 	}
 	state->batch_context = AllocSetContextCreate(CurrentMemoryContext, "columnar batch", ALLOCSET_DEFAULT_SIZES);
 	state->arena = arena_make();
@@ -280,7 +298,7 @@ advance_by_row(Transition *transition, const TransitionInput *input, ExprContext
 														   &transition->call->args[i + 1].isnull);
 	if (input->distinct == NULL || (!transition->call->args[1].isnull &&
 									vector_distinct_add(input->distinct, states, transition->call->args[1].value)))
-		transition_advance(transition, &states[transition->number]);
+		transition_advance(transition, transition_state_of(transition, states));
 	MemoryContextSwitchTo(old);
 }
 
@@ -434,23 +452,24 @@ advance_by_batch(Transition *transition, const TransitionInput *input, const Vec
 		advance_by_rows(transition, input, &part);
 }
 
-/* Keeps the row that is the scan's tuple, whose group has no memory yet. */
-static void
-keep_for_later(VectorAggregateState *state, AggregateInput *input, ScanState *scan)
+/* Where rows go whose groups have no memory yet. */
+static VectorSpill *
+require_spill(VectorAggregateState *state)
 {
-	if (input->later == NULL)
+	if (state->spill == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(state->inputs));
 
-		input->later = tuplestore_begin_heap(false, false, work_mem);
+		state->spill = vector_spill_begin(state->from);
 		MemoryContextSwitchTo(old);
 	}
-	tuplestore_puttupleslot(input->later, scan->ps.ps_ExprContext->ecxt_scantuple);
+	return state->spill;
 }
 
 /* Takes the rows without a group out of a batch. */
 static void
-keep_batch_for_later(VectorAggregateState *state, AggregateInput *input, VectorBatch *batch, TransitionState **states)
+keep_batch_for_later(VectorAggregateState *state, int child, VectorBatch *batch, const uint64 *hashes,
+					 TransitionState **states)
 {
 	uint32	   *rows = unconstify(uint32 *, batch->rows);
 	uint32		count = 0;
@@ -459,8 +478,7 @@ keep_batch_for_later(VectorAggregateState *state, AggregateInput *input, VectorB
 	{
 		if (states[i] == NULL)
 		{
-			vector_batch_load_row(batch, input->needed, rows[i]);
-			keep_for_later(state, input, batch->scan);
+			vector_spill_put(require_spill(state), &state->spilled[child], hashes[i], batch->reader, rows[i]);
 			continue;
 		}
 		rows[count] = rows[i];
@@ -471,32 +489,43 @@ keep_batch_for_later(VectorAggregateState *state, AggregateInput *input, VectorB
 	memset(batch->gathered, 0, batch->reader->tupdesc->natts * sizeof(Vector));
 }
 
-/* Aggregates the selected rows of a chunk group. */
+/* Aggregates the rows of a chunk group that a batch has selected. */
 static void
-aggregate_batch(VectorAggregateState *state, AggregateInput *input, VectorBatch *batch)
+aggregate_batch(VectorAggregateState *state, int child, VectorBatch *batch)
 {
+	AggregateInput *input = &state->inputs[child];
+	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
 	TransitionState **states = arena_alloc(batch->arena, batch->count * sizeof(TransitionState *));
+	const uint64 *hashes;
 
-	vector_groups_find(state->groups, input->columns, batch, states);
+	batch->gathered = vector_batch_alloc_zeroed(batch, batch->reader->tupdesc->natts * sizeof(Vector));
+	hashes = vector_groups_find(state->groups, input->columns, batch, states);
 	if (vector_groups_are_full(state->groups))
-		keep_batch_for_later(state, input, batch, states);
+		keep_batch_for_later(state, child, batch, hashes, states);
 	for (int i = 0; i < state->ntransitions; i++)
 		advance_by_batch(state->transitions[i], &input->transitions[i], batch, states);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(state->batch_context);
+	arena_reset(state->arena);
 }
 
 /* Aggregates the row that is a scan's tuple. */
 static void
-aggregate_row(VectorAggregateState *state, AggregateInput *input, ScanState *scan)
+aggregate_row(VectorAggregateState *state, int child, ScanState *scan)
 {
+	AggregateInput *input = &state->inputs[child];
 	ExprContext *econtext = scan->ps.ps_ExprContext;
-	TransitionState *states = vector_groups_find_row(state->groups, input->columns, scan);
+	uint64		hash;
+	TransitionState *states = vector_groups_find_row(state->groups, input->columns, scan, &hash);
 
 	if (states == NULL)
 	{
-		keep_for_later(state, input, scan);
+		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+		vector_spill_put_slot(require_spill(state), &state->spilled[child], hash, econtext->ecxt_scantuple);
+		MemoryContextSwitchTo(old);
 		return;
 	}
-
 	for (int i = 0; i < state->ntransitions; i++)
 	{
 		const TransitionInput *transition = &input->transitions[i];
@@ -522,12 +551,11 @@ start_counting(ScanState *scan)
 }
 
 static void
-aggregate_scan(VectorAggregateState *state, AggregateInput *input, CustomScanState *scan)
+aggregate_scan(VectorAggregateState *state, int child, CustomScanState *scan)
 {
 	for (;;)
 	{
 		StripeScan *stripes;
-		MemoryContext old;
 		VectorBatch batch = {.scan = &scan->ss, .arena = state->arena};
 
 		start_counting(&scan->ss);
@@ -539,12 +567,7 @@ aggregate_scan(VectorAggregateState *state, AggregateInput *input, CustomScanSta
 		batch.store = &stripes->store;
 		batch.rows = stripes->selected;
 		batch.count = stripes->nselected;
-		batch.gathered = vector_batch_alloc_zeroed(&batch, batch.reader->tupdesc->natts * sizeof(Vector));
-		old = MemoryContextSwitchTo(state->batch_context);
-		aggregate_batch(state, input, &batch);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(state->batch_context);
-		arena_reset(state->arena);
+		aggregate_batch(state, child, &batch);
 	}
 	for (;;)
 	{
@@ -555,19 +578,30 @@ aggregate_scan(VectorAggregateState *state, AggregateInput *input, CustomScanSta
 		count_rows(&scan->ss, found ? 1 : 0);
 		if (!found)
 			break;
-		aggregate_row(state, input, &scan->ss);
+		aggregate_row(state, child, &scan->ss);
 	}
 }
 
-/* Advances states by what aggregates with DISTINCT have kept. */
+/*
+ * Ends a pass over rows: advances states by what aggregates with DISTINCT have
+ * kept, and makes the rows that had no group wait for their turn.
+ */
 static void
-finish_distincts(VectorAggregateState *state)
+finish_pass(VectorAggregateState *state)
 {
 	for (int i = 0; i < state->ntransitions; i++)
 	{
 		if (state->distincts[i] != NULL)
 			vector_distinct_finish(state->distincts[i]);
 	}
+	if (state->spill != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(state->inputs));
+
+		state->waiting = list_concat(vector_spill_finish(state->spill), state->waiting);
+		MemoryContextSwitchTo(old);
+	}
+	state->spill = NULL;
 }
 
 /* Forgets all groups, and what is kept of them. */
@@ -582,6 +616,18 @@ forget_groups(VectorAggregateState *state)
 	}
 }
 
+/* Forgets the rows that wait. */
+static void
+forget_waiting(VectorAggregateState *state)
+{
+	foreach_ptr(SpilledRows, rows, state->waiting)
+		vector_spill_remove(rows);
+	state->waiting = NIL;
+	if (state->from != NULL)
+		vector_spill_remove(state->from);
+	state->from = NULL;
+}
+
 static void
 aggregate_all(VectorAggregateState *state)
 {
@@ -589,7 +635,7 @@ aggregate_all(VectorAggregateState *state)
 
 	foreach_ptr(CustomScanState, scan, state->css.custom_ps)
 	{
-		AggregateInput *input = &state->inputs[child++];
+		AggregateInput *input = &state->inputs[child];
 
 		/* Parameters may have other values than in the last run. */
 		if (scan->ss.ps.chgParam != NULL)
@@ -604,82 +650,116 @@ aggregate_all(VectorAggregateState *state)
 					row_filter_reset(branch->filter);
 			}
 		}
-		aggregate_scan(state, input, scan);
+		aggregate_scan(state, child++, scan);
 	}
-	finish_distincts(state);
+	finish_pass(state);
 	state->filled = true;
 }
 
 /*
- * Aggregates the rows that were kept, after the groups that had memory were
- * returned; rows without a group are kept again.  False if there were none.
+ * Aggregates rows that wait, after the groups that had memory were returned;
+ * false if there are none.
  */
 static bool
-aggregate_kept(VectorAggregateState *state)
+aggregate_waiting(VectorAggregateState *state)
 {
-	bool		found = false;
-	int			child = 0;
+	int			child;
 
-	foreach_ptr(ScanState, scan, state->css.custom_ps)
+	if (state->waiting == NIL)
+		return false;
+	forget_groups(state);
+	state->from = linitial(state->waiting);
+	state->waiting = list_delete_first(state->waiting);
+	while ((child = vector_spill_read(state->from, state->spilled)) >= 0)
 	{
-		AggregateInput *input = &state->inputs[child++];
-		Tuplestorestate *kept = input->later;
-		TupleTableSlot *slot;
+		VectorBatch batch = {.scan = list_nth(state->css.custom_ps, child), .arena = state->arena};
+		uint32	   *rows;
 
-		if (kept == NULL)
-			continue;
-		if (!found)
-			forget_groups(state);
-		found = true;
-		input->later = NULL;
-		slot = MakeSingleTupleTableSlot(scan->ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
-		while (tuplestore_gettupleslot(kept, true, false, slot))
-		{
-			CHECK_FOR_INTERRUPTS();
-			ResetExprContext(scan->ps.ps_ExprContext);
-			scan->ps.ps_ExprContext->ecxt_scantuple = slot;
-			aggregate_row(state, input, scan);
-		}
-		ExecDropSingleTupleTableSlot(slot);
-		tuplestore_end(kept);
+		CHECK_FOR_INTERRUPTS();
+		batch.reader = state->spilled[child].reader;
+		batch.count = batch.reader->group_rows;
+		rows = arena_alloc(batch.arena, batch.count * sizeof(uint32));
+		for (uint32 i = 0; i < batch.count; i++)
+			rows[i] = i;
+		batch.rows = rows;
+		aggregate_batch(state, child, &batch);
 	}
-	finish_distincts(state);
-	return found;
+	finish_pass(state);
+	vector_spill_remove(state->from);
+	state->from = NULL;
+	return true;
 }
 
-static void
-forget_kept(VectorAggregateState *state)
+/* The result of an aggregate of a group. */
+static Datum
+aggregate_result(VectorAggregateState *state, int number, TransitionState *states, bool *isnull)
 {
-	for (int child = 0; child < list_length(state->css.custom_ps); child++)
-	{
-		if (state->inputs[child].later != NULL)
-			tuplestore_end(state->inputs[child].later);
-		state->inputs[child].later = NULL;
-	}
+	VectorAggregate *aggregate = &state->aggregates[number];
+
+	return vector_aggregate_result(aggregate, transition_state_of(aggregate->transition, states), isnull);
 }
 
-/* The next group as the scan tuple. */
+/*
+ * Puts the columns that say whether the plan above may need a group into
+ * top_values; false: one is NULL, so nothing is known of it.
+ */
 static bool
-next_output(VectorAggregateState *state, TupleTableSlot *slot)
+load_top_values(VectorAggregateState *state, const Datum *values, const bool *nulls, TransitionState *states)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	TupleDesc	tupdesc = state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	int			count = 0;
+
+	foreach_int(column, (List *) vector_top_columns(state->top))
+	{
+		int			number = column - state->plan.ncarried;
+		bool		isnull;
+		Datum		value;
+
+		if (number >= 0)
+			value = aggregate_result(state, number, states, &isnull);
+		else
+		{
+			value = values[column];
+			isnull = nulls[column];
+		}
+		if (isnull)
+			return false;
+		state->top_values[count++] = integer_of_datum(value, TupleDescAttr(tupdesc, column)->atttypid);
+	}
+	return true;
+}
+
+/*
+ * The next group that the plan above may need as the scan tuple; *ranked: its
+ * place among others is known by top_values.
+ */
+static bool
+next_output(VectorAggregateState *state, TupleTableSlot *slot, bool *ranked)
+{
+	const Datum *values;
+	const bool *nulls;
 	MemoryContext old;
 	TransitionState *states;
 
 	ExecClearTuple(slot);
 	do
-		states = vector_groups_next(state->groups, slot);
-	while (states == NULL && aggregate_kept(state));
-	if (states == NULL)
-		return false;
-	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	{
+		do
+			states = vector_groups_next(state->groups, &values, &nulls);
+		while (states == NULL && aggregate_waiting(state));
+		if (states == NULL)
+			return false;
+		*ranked = state->top != NULL && load_top_values(state, values, nulls, states);
+	}
+	while (*ranked && !vector_top_wants(state->top, state->top_values));
+	memcpy(slot->tts_values, values, state->plan.ncarried * sizeof(Datum));
+	memcpy(slot->tts_isnull, nulls, state->plan.ncarried * sizeof(bool));
+	old = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	for (int i = 0; i < state->naggregates; i++)
 	{
-		VectorAggregate *aggregate = &state->aggregates[i];
 		int			column = state->plan.ncarried + i;
 
-		slot->tts_values[column] = vector_aggregate_result(aggregate, &states[aggregate->transition->number],
-														   &slot->tts_isnull[column]);
+		slot->tts_values[column] = aggregate_result(state, i, states, &slot->tts_isnull[column]);
 	}
 	MemoryContextSwitchTo(old);
 	ExecStoreVirtualTuple(slot);
@@ -692,6 +772,7 @@ vector_aggregate_exec(CustomScanState *css)
 	VectorAggregateState *state = (VectorAggregateState *) css;
 	PlanState  *ps = &css->ss.ps;
 	ExprContext *econtext = ps->ps_ExprContext;
+	bool		ranked;
 
 	if (!state->filled)
 		aggregate_all(state);
@@ -699,11 +780,15 @@ vector_aggregate_exec(CustomScanState *css)
 	{
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
-		if (!next_output(state, css->ss.ss_ScanTupleSlot))
+		if (!next_output(state, css->ss.ss_ScanTupleSlot, &ranked))
 			return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
 		econtext->ecxt_scantuple = css->ss.ss_ScanTupleSlot;
 		if (ExecQual(ps->qual, econtext))
+		{
+			if (ranked)
+				vector_top_add(state->top, state->top_values);
 			return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
+		}
 		InstrCountFiltered1(css, 1);
 	}
 }
@@ -711,8 +796,8 @@ vector_aggregate_exec(CustomScanState *css)
 static void
 vector_aggregate_end(CustomScanState *css)
 {
+	forget_waiting((VectorAggregateState *) css);
 	forget_groups((VectorAggregateState *) css);
-	forget_kept((VectorAggregateState *) css);
 	foreach_ptr(PlanState, child, css->custom_ps)
 		ExecEndNode(child);
 }
@@ -722,8 +807,10 @@ vector_aggregate_rescan(CustomScanState *css)
 {
 	VectorAggregateState *state = (VectorAggregateState *) css;
 
+	forget_waiting(state);
 	forget_groups(state);
-	forget_kept(state);
+	if (state->top != NULL)
+		vector_top_reset(state->top);
 	state->filled = false;
 	foreach_ptr(PlanState, child, css->custom_ps)
 	{

@@ -22,7 +22,10 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/typcache.h"
 
+#include "columnar/column_chunk.h"
+#include "columnar/late_fetch.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
 #include "compat/append_prune.h"
@@ -32,12 +35,14 @@
 #include "vector/vector_plan.h"
 #include "vector/vector_transition.h"
 
-/* What a group takes beside its values and states. */
-#define GROUP_BYTES 96
+/* More first groups aren't looked for. */
+#define MOST_TOP_GROUPS 10000
 
 static const PlanField vector_plan_fields[] = {
 	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, operators),
 	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, collations),
+	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, top_columns),
+	PLAN_FIELD(PLAN_LIST, VectorAggregatePlan, top_descending),
 };
 
 void
@@ -94,37 +99,27 @@ unfit_walker(Node *node, void *context)
 	return expression_tree_walker(node, unfit_walker, context);
 }
 
-/* Whether the groups, as the planner estimates them, fit in memory. */
-static bool
-groups_fit(const Agg *agg)
+/*
+ * The Sort below an Agg, which has put equal keys, or the values of aggregates
+ * with DISTINCT, side by side, or NULL.  The node needs no order; what is
+ * above the Agg may.
+ */
+static Sort *
+sort_below(const Agg *agg)
 {
-	Size		per_group = GROUP_BYTES + agg->plan.plan_width + agg->transitionSpace +
-		list_length(agg->plan.targetlist) * sizeof(TransitionState);
-
-	return agg->aggstrategy == AGG_PLAIN || (double) agg->numGroups * per_group <= (double) get_hash_memory_limit();
+	if (outerPlan(agg) == NULL || !IsA(outerPlan(agg), Sort) || agg->aggstrategy == AGG_HASHED)
+		return NULL;
+	return (Sort *) outerPlan(agg);
 }
 
 static bool
-has_distinct_walker(Node *node, void *context)
+order_matters_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
-		return ((Aggref *) node)->aggdistinct != NIL;
-	return expression_tree_walker(node, has_distinct_walker, context);
-}
-
-/*
- * The Sort below an Agg that is there for aggregates with DISTINCT alone, or
- * NULL.  The node needs no order; what is above the Agg may.
- */
-static Sort *
-sort_for_distinct(const Agg *agg)
-{
-	if (outerPlan(agg) == NULL || !IsA(outerPlan(agg), Sort) || agg->aggstrategy == AGG_HASHED ||
-		!has_distinct_walker((Node *) agg->plan.targetlist, NULL))
-		return NULL;
-	return (Sort *) outerPlan(agg);
+		return transition_order_matters((Aggref *) node);
+	return expression_tree_walker(node, order_matters_walker, context);
 }
 
 static bool
@@ -133,14 +128,17 @@ agg_is_fit(const Agg *agg)
 	Node	   *tlist = (Node *) agg->plan.targetlist;
 	Node	   *qual = (Node *) agg->plan.qual;
 
-	if ((agg->aggstrategy == AGG_SORTED && sort_for_distinct(agg) == NULL) || agg->aggstrategy == AGG_MIXED ||
-		agg->groupingSets != NIL ||
+	Sort	   *sort = sort_below(agg);
+
+	if ((agg->aggstrategy == AGG_SORTED && sort == NULL) || agg->aggstrategy == AGG_MIXED || agg->groupingSets != NIL ||
 		agg->chain != NIL || (agg->aggsplit != AGGSPLIT_SIMPLE && agg->aggsplit != AGGSPLIT_INITIAL_SERIAL))
 		return false;
 	if (contain_volatile_functions(tlist) || contain_volatile_functions(qual) || contain_subplans(tlist) ||
 		contain_subplans(qual))
 		return false;
-	return groups_fit(agg) && !unfit_walker(tlist, NULL) && !unfit_walker(qual, NULL);
+	if (sort != NULL && (order_matters_walker(tlist, NULL) || order_matters_walker(qual, NULL)))
+		return false;
+	return !unfit_walker(tlist, NULL) && !unfit_walker(qual, NULL);
 }
 
 /* The columns of the node below its projection, while they are collected. */
@@ -333,7 +331,7 @@ sort_groups(Plan *groups, const Agg *agg, Sort *sort)
 static Plan *
 vectorize_agg(Agg *agg)
 {
-	Sort	   *sort = sort_for_distinct(agg);
+	Sort	   *sort = sort_below(agg);
 	List	   *scans;
 	Plan	   *groups;
 
@@ -342,6 +340,55 @@ vectorize_agg(Agg *agg)
 		return &agg->plan;
 	groups = make_vector_aggregate(agg, scans);
 	return sort != NULL && agg->numCols > 0 ? sort_groups(groups, agg, sort) : groups;
+}
+
+static bool
+is_vector_aggregate(const Plan *plan)
+{
+	return plan != NULL && IsA(plan, CustomScan) &&
+		((const CustomScan *) plan)->methods == GetCustomScanMethods("ColumnarAggregate", false);
+}
+
+/*
+ * Tells a node below a Sort and a Limit how many groups are needed, and by
+ * which order: its leading columns that are integers.
+ */
+static void
+tell_top(const Limit *limit)
+{
+	Sort	   *sort = (Sort *) outerPlan(limit);
+	int64		rows = late_fetch_rows_of_limit(limit);
+	CustomScan *node;
+	VectorAggregatePlan plan;
+
+	if (rows < 0 || rows > MOST_TOP_GROUPS || sort == NULL || !IsA(sort, Sort) || !is_vector_aggregate(outerPlan(sort)))
+		return;
+	node = (CustomScan *) outerPlan(sort);
+	vector_plan_unpack(node, &plan);
+	plan.top_limit = rows;
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		Var		   *column = (Var *) list_nth_node(TargetEntry, node->scan.plan.targetlist, sort->sortColIdx[i] - 1)->expr;
+		TypeCacheEntry *type;
+
+		if (!IsA(column, Var) || !column_is_ordered_as_integer(column->vartype))
+			break;
+		type = lookup_type_cache(column->vartype, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+		if (sort->sortOperators[i] != type->lt_opr && sort->sortOperators[i] != type->gt_opr)
+			break;
+		plan.top_columns = lappend_int(plan.top_columns, column->varattno - 1);
+		plan.top_descending = lappend_int(plan.top_descending, sort->sortOperators[i] == type->gt_opr);
+	}
+	node->custom_private = plan_fields_pack(vector_plan_fields, lengthof(vector_plan_fields), &plan,
+											sizeof(VectorAggregatePlan));
+}
+
+/* A Limit's place is taken by what fetches rows late, or stays. */
+static Plan *
+vectorize_limit(Limit *limit)
+{
+	tell_top(limit);
+	return late_fetch_plan(limit);
 }
 
 static Plan *vectorize_plan(Plan *plan);
@@ -359,9 +406,12 @@ vectorize_plans(List *plans)
 static Plan *
 vectorize_plan(Plan *plan)
 {
+	bool		was_agg;
+
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
+	was_agg = outerPlan(plan) != NULL && IsA(outerPlan(plan), Agg);
 	outerPlan(plan) = vectorize_plan(outerPlan(plan));
 	innerPlan(plan) = vectorize_plan(innerPlan(plan));
 	switch (nodeTag(plan))
@@ -378,6 +428,12 @@ vectorize_plan(Plan *plan)
 		case T_CustomScan:
 			vectorize_plans(((CustomScan *) plan)->custom_plans);
 			break;
+		case T_Sort:
+			if (was_agg && IsA(outerPlan(plan), Sort))
+				outerPlan(plan) = outerPlan(outerPlan(plan));	/* its order is of no use */
+			break;
+		case T_Limit:
+			return vectorize_limit((Limit *) plan);
 		case T_Agg:
 			return vectorize_agg((Agg *) plan);
 		default:

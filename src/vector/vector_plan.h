@@ -28,6 +28,11 @@ typedef struct VectorAggregatePlan
 	long		ngroups;		/* estimated */
 	List	   *operators;		/* of equality, of the keys */
 	List	   *collations;
+	List	   *top_columns;	/* integers by whose order only the top_limit
+								 * first groups are needed, from 0; NIL: all
+								 * groups are */
+	List	   *top_descending; /* 1 for those that are in descending order */
+	int64		top_limit;
 } VectorAggregatePlan;
 
 /* Reads what the plan node carries. */

@@ -33,6 +33,7 @@
 #include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -48,7 +49,9 @@ typedef enum SumForm
 	SUM_NONE,
 	SUM_ARRAY,					/* int8[]: count, sum */
 	SUM_INTEGER_STATE,			/* as int8_avg_serialize() writes it */
-	SUM_NUMERIC_STATE			/* as numeric_avg_serialize() does */
+	SUM_NUMERIC_STATE,			/* as numeric_avg_serialize() does */
+	SUM_EXTREME					/* no sum, but the extreme of the numerics; the
+								 * count says that there is one */
 } SumForm;
 
 typedef struct VectorForm
@@ -63,11 +66,9 @@ typedef struct VectorForm
 /* A loop over the values that aren't NULL. */
 #define EACH_VALUE(action) \
 	do { \
-		int			number = transition->number; \
-\
 		for (uint32 i = 0; i < count; i++) \
 		{ \
-			TransitionState *state = &groups[i][number]; \
+			TransitionState *state = transition_state_of(transition, groups[i]); \
 \
 			if (nulls != NULL && nulls[i]) \
 				continue; \
@@ -116,7 +117,7 @@ advance_count(Transition *transition, TransitionState **groups, const Vector *ve
 
 	if (transition->one_group && count > 0)
 	{
-		TransitionState *only = &groups[0][transition->number];
+		TransitionState *only = transition_state_of(transition, groups[0]);
 
 		only->value = Int64GetDatum(DatumGetInt64(only->value) + count_not_null(nulls, count));
 		return;
@@ -133,7 +134,7 @@ advance_small_sum(Transition *transition, TransitionState **groups, const Vector
 
 	if (transition->one_group && count_not_null(nulls, count) > 0)
 	{
-		TransitionState *only = &groups[0][transition->number];
+		TransitionState *only = transition_state_of(transition, groups[0]);
 
 		only->value = Int64GetDatum((only->isnull ? 0 : DatumGetInt64(only->value)) + (int64) sum_values(vector, count));
 		only->isnull = false;
@@ -151,8 +152,10 @@ advance_sum(Transition *transition, TransitionState **groups, const Vector *vect
 
 	if (transition->one_group && count > 0)
 	{
-		groups[0][transition->number].sum += sum_values(vector, count);
-		groups[0][transition->number].count += count_not_null(nulls, count);
+		TransitionState *only = transition_state_of(transition, groups[0]);
+
+		only->sum += sum_values(vector, count);
+		only->count += count_not_null(nulls, count);
 		return;
 	}
 	EACH_VALUE(state->sum += values[i]; state->count++);
@@ -168,7 +171,7 @@ advance_numeric_sum(Transition *transition, TransitionState **groups, const Vect
 
 	if (transition->one_group && count > 0)
 	{
-		TransitionState *only = &groups[0][transition->number];
+		TransitionState *only = transition_state_of(transition, groups[0]);
 
 		if (only->scale != scale)
 		{
@@ -251,6 +254,39 @@ advance_float_greatest(Transition *transition, TransitionState **groups, const V
 			   state->unset = state->isnull = false);
 }
 
+/* min() and max() of numerics, whose extreme has the scale of its vector. */
+static void
+advance_numeric_extreme(Transition *transition, TransitionState **groups, const Vector *vector, uint32 count,
+						bool greatest)
+{
+	const int64 *values = (const int64 *) vector->values;
+	const bool *nulls = vector->nulls;
+	int			scale = vector->scale;
+
+	if (transition->one_group && nulls == NULL && vector->exact && count > 0)
+	{
+		values = greatest ? &vector->greatest : &vector->least;
+		count = 1;
+	}
+	EACH_VALUE(if (state->scale != scale)
+			   {
+			   transition_settle(transition, state); state->scale = (int16) scale;}
+			   if (state->count == 0 || (greatest ? values[i] > state->sum : values[i] < state->sum))
+			   state->sum = values[i]; state->count = 1);
+}
+
+static void
+advance_numeric_least(Transition *transition, TransitionState **groups, const Vector *vector, uint32 count)
+{
+	advance_numeric_extreme(transition, groups, vector, count, false);
+}
+
+static void
+advance_numeric_greatest(Transition *transition, TransitionState **groups, const Vector *vector, uint32 count)
+{
+	advance_numeric_extreme(transition, groups, vector, count, true);
+}
+
 /* Most values, of groups, that are known to have advanced a state. */
 #define SEEN_VALUES 512
 
@@ -308,6 +344,8 @@ static const VectorForm vector_forms[] = {
 	{F_INT4_AVG_ACCUM, VECTOR_INTEGER, advance_sum, SUM_ARRAY},
 	{F_INT8_AVG_ACCUM, VECTOR_INTEGER, advance_sum, SUM_INTEGER_STATE},
 	{F_NUMERIC_AVG_ACCUM, VECTOR_NUMERIC, advance_numeric_sum, SUM_NUMERIC_STATE},
+	{F_NUMERIC_SMALLER, VECTOR_NUMERIC, advance_numeric_least, SUM_EXTREME},
+	{F_NUMERIC_LARGER, VECTOR_NUMERIC, advance_numeric_greatest, SUM_EXTREME},
 	{F_FLOAT8PL, VECTOR_FLOAT, advance_float_sum},
 	{F_INT2SMALLER, VECTOR_INTEGER, advance_least},
 	{F_INT4SMALLER, VECTOR_INTEGER, advance_least},
@@ -343,6 +381,37 @@ transition_vector_form(Transition *transition, VectorKind kind)
 	return NULL;
 }
 
+static Form_pg_aggregate
+find_aggregate(Oid function, HeapTuple *tuple)
+{
+	*tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(*tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", function);
+	return (Form_pg_aggregate) GETSTRUCT(*tuple);
+}
+
+bool
+transition_order_matters(const Aggref *aggref)
+{
+	HeapTuple	tuple;
+	Oid			function = find_aggregate(aggref->aggfnoid, &tuple)->aggtransfn;
+
+	ReleaseSysCache(tuple);
+	for (int i = 0; i < lengthof(vector_forms); i++)
+	{
+		if (vector_forms[i].function == function && vector_forms[i].kind != VECTOR_FLOAT &&
+			vector_forms[i].sum != SUM_EXTREME)
+			return false;
+	}
+	return true;
+}
+
+bool
+transition_needs_order(const Transition *transition)
+{
+	return transition->form != NULL && transition->form->sum == SUM_EXTREME;
+}
+
 /*
  * A window aggregate's state is what AggCheckCallContext() asks for a memory
  * context, and for nothing else.
@@ -363,15 +432,6 @@ make_call_info(FmgrInfo *function, int nargs, Oid collation, Node *context)
 
 	InitFunctionCallInfoData(*call, function, nargs, collation, context, NULL);
 	return call;
-}
-
-static Form_pg_aggregate
-find_aggregate(Oid function, HeapTuple *tuple)
-{
-	*tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(*tuple))
-		elog(ERROR, "cache lookup failed for aggregate %u", function);
-	return (Form_pg_aggregate) GETSTRUCT(*tuple);
 }
 
 /* The initial value of a transition's state. */
@@ -466,10 +526,31 @@ vector_aggregate_make(const Aggref *aggref, Transition *transition, VectorAggreg
 	ReleaseSysCache(tuple);
 }
 
+/* The bytes of a state. */
+static Size
+transition_state_size(const Transition *transition)
+{
+	return transition->form != NULL && transition->form->sum != SUM_NONE ? sizeof(TransitionState) :
+		offsetof(TransitionState, count);
+}
+
+Size
+transition_states_lay_out(Transition **transitions, int ntransitions)
+{
+	Size		size = 0;
+
+	for (int i = 0; i < ntransitions; i++)
+	{
+		transitions[i]->offset = size;
+		size += MAXALIGN(transition_state_size(transitions[i]));
+	}
+	return size;
+}
+
 void
 transition_state_begin(const Transition *transition, TransitionState *state)
 {
-	memset(state, 0, sizeof(TransitionState));
+	memset(state, 0, transition_state_size(transition));
 	state->isnull = transition->initial_is_null;
 	state->unset = transition->initial_is_null;
 	if (!transition->initial_is_null)
@@ -502,8 +583,9 @@ replace_value(const Transition *transition, TransitionState *state, Datum value,
 	state->isnull = isnull;
 }
 
-void
-transition_advance(Transition *transition, TransitionState *state)
+/* Calls the transition function. */
+static void
+call_transition(Transition *transition, TransitionState *state)
 {
 	FunctionCallInfo call = transition->call;
 	Datum		value;
@@ -531,6 +613,47 @@ transition_advance(Transition *transition, TransitionState *state)
 	value = FunctionCallInvoke(call);
 	replace_value(transition, state, value, call->isnull);
 	state->unset = false;
+}
+
+void
+transition_advance(Transition *transition, TransitionState *state)
+{
+	if (transition_needs_order(transition))
+		transition_settle(transition, state);
+	call_transition(transition, state);
+}
+
+/* The numeric of an integer with so many digits after the point. */
+static Datum
+numeric_of_integer(int128 integer, int scale)
+{
+	StringInfoData bytes;
+	int16		digits[SCALED_WIDE_DIGITS];
+	int			weight;
+	int			ndigits = scaled_digits(integer, scale, digits, &weight);
+
+	initStringInfo(&bytes);
+	pq_sendint16(&bytes, ndigits);
+	pq_sendint16(&bytes, weight);
+	pq_sendint16(&bytes, integer < 0 ? 0x4000 : 0);
+	pq_sendint16(&bytes, scale);
+	for (int i = 0; i < ndigits; i++)
+		pq_sendint16(&bytes, digits[i]);
+	return DirectFunctionCall3(numeric_recv, PointerGetDatum(&bytes), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
+/* Advances a state by the extreme that vectors have found. */
+static void
+settle_extreme(Transition *transition, TransitionState *state)
+{
+	NullableDatum *arg = &transition->call->args[1];
+	NullableDatum waiting = *arg;
+
+	arg->value = numeric_of_integer(state->sum, state->scale);
+	arg->isnull = false;
+	state->count = 0;
+	call_transition(transition, state);
+	*arg = waiting;
 }
 
 /* An integer as numericvar_serialize() writes it. */
@@ -598,8 +721,13 @@ transition_settle(Transition *transition, TransitionState *state)
 {
 	Datum		value;
 
-	if (state->count == 0)
+	if (transition->form == NULL || transition->form->sum == SUM_NONE || state->count == 0)
 		return;
+	if (transition->form->sum == SUM_EXTREME)
+	{
+		settle_extreme(transition, state);
+		return;
+	}
 	value = state_of_sum(transition, state);
 	if (!state->isnull)
 		value = call_in_context(&transition->combine, transition->call->context, state->value, value);

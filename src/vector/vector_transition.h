@@ -18,7 +18,8 @@
 
 /*
  * The state of an aggregate for a group: the server's, as its transition
- * function knows it, and beside it what vectors have added up.
+ * function knows it, and beside it what vectors have added up.  Those that
+ * add nothing up end before the count.
  */
 typedef struct TransitionState
 {
@@ -44,7 +45,8 @@ typedef void (*VectorAdvance) (struct Transition *transition, TransitionState **
 /* What several aggregates with the same arguments share. */
 typedef struct Transition
 {
-	int			number;			/* of the state in a group */
+	int			number;			/* among the transitions */
+	Size		offset;			/* of the state in a group's states */
 	bool		one_group;		/* all rows are of one group */
 	const Aggref *aggref;
 	MemoryContext context;		/* of the states */
@@ -84,6 +86,19 @@ extern Node *transition_context_make(MemoryContext states);
 extern Transition *transition_make(const Aggref *aggref, int number, Node *context, MemoryContext states);
 extern void vector_aggregate_make(const Aggref *aggref, Transition *transition, VectorAggregate *aggregate);
 
+/*
+ * Decides where the states of a group are, after the forms of all transitions
+ * are known.  Returns how many bytes they take.
+ */
+extern Size transition_states_lay_out(Transition **transitions, int ntransitions);
+
+/* The state among those of a group. */
+static inline TransitionState *
+transition_state_of(const Transition *transition, TransitionState *states)
+{
+	return (TransitionState *) ((char *) states + transition->offset);
+}
+
 /* The state before the first row. */
 extern void transition_state_begin(const Transition *transition, TransitionState *state);
 
@@ -95,6 +110,15 @@ extern void transition_advance(Transition *transition, TransitionState *state);
  * or VECTOR_NONE without one.  NULL: there is none.
  */
 extern VectorAdvance transition_vector_form(Transition *transition, VectorKind kind);
+
+/*
+ * Whether vectors must advance a transition in the order of rows: of numerics
+ * that are equal, but of different scales, one is the result.
+ */
+extern bool transition_needs_order(const Transition *transition);
+
+/* Whether the result of an aggregate may depend on the order of rows. */
+extern bool transition_order_matters(const Aggref *aggref);
 
 /* Makes what vectors have added up part of the server's state. */
 extern void transition_settle(Transition *transition, TransitionState *state);

@@ -12,7 +12,7 @@ STEPS = 60
 FIRST_STRIPE = 2147483648
 QUERIES = ["SELECT a, b FROM {t}", "SELECT a, b FROM {t} WHERE a % 3 = 0", "SELECT a FROM {t} WHERE b LIKE 'k1%' AND a <> 77",
            "SELECT a FROM {t} WHERE a < 0", "SELECT ctid, a FROM {t} WHERE ctid > '(0,3)' AND ctid < '(2147483655,77)'",
-           "SELECT ctid, xmin = '1', a FROM {t}"]
+           "SELECT ctid, xmin = '1', a FROM {t}", "SELECT * FROM {t} ORDER BY a DESC LIMIT 40 OFFSET 5"]
 
 
 @pytest.fixture
@@ -24,6 +24,28 @@ def table(schema, coordinator):
     coordinator.execute(f"INSERT INTO {schema}.t SELECT i, 'k' || i % 20 FROM generate_series(1, {ROWS}) i")
     coordinator.execute(f"UPDATE {schema}.t SET b = 'k1' WHERE a % 100 = 0; DELETE FROM {schema}.t WHERE a % 7 = 0 OR a BETWEEN 1000 AND 2100; ANALYZE {schema}.t")
     return f"{schema}.t"
+
+
+def test_columns_of_few_rows_are_fetched_late(table, schema, coordinator):
+    """The rows are those that the server sorts whole: of stripes, of the row-wise part, and changed by the transaction itself."""
+    coordinator.execute(f"ALTER TABLE {table} ADD COLUMN c numeric DEFAULT 1.50, ADD COLUMN d text")
+    coordinator.execute(f"UPDATE {table} SET d = repeat(md5(a::text), 300) WHERE a % 11 = 0")
+    queries = ["SELECT * FROM {t} ORDER BY a DESC LIMIT 10", "SELECT 7, d, b, ctid, tableoid, c * a FROM {t} WHERE a % 3 = 0 ORDER BY b DESC, a LIMIT 10 OFFSET 20",
+               "SELECT t FROM {t} t WHERE b LIKE 'k%' ORDER BY length(b), a LIMIT 5", "SELECT c, d FROM {t} ORDER BY d NULLS FIRST, a LIMIT 3",
+               "SELECT x, (SELECT d FROM {t} WHERE a > x * 100 ORDER BY a LIMIT 1 OFFSET 2) FROM generate_series(1, 20) x", "SELECT a, b FROM {t} ORDER BY a LIMIT 0",
+               "SELECT count(*), max(b) FROM (SELECT * FROM {t} ORDER BY a LIMIT 7) s"]
+    with coordinator.transaction(force_rollback=True):
+        for changes in ("", "UPDATE {t} SET b = 'new' WHERE a IN (4999, 5, 8); DELETE FROM {t} WHERE a = 4998; INSERT INTO {t} VALUES (9999, 'last')"):
+            if changes:
+                coordinator.execute(changes.format(t=table))
+            for query in queries:
+                coordinator.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL columnar.enable_vectorization = off")
+                expected = rows(coordinator, query.format(t=table))
+                coordinator.execute("SET LOCAL columnar.enable_vectorization = on")
+                assert rows(coordinator, query.format(t=table)) == expected, query
+        assert "ColumnarFetch" in str(rows(coordinator, "EXPLAIN " + queries[0].format(t=table)))
+        assert "ColumnarFetch" not in str(rows(coordinator, f"EXPLAIN SELECT a FROM {table} ORDER BY a LIMIT 10"))
+        assert "ColumnarFetch" not in str(rows(coordinator, f"EXPLAIN SELECT * FROM {table} ORDER BY a LIMIT 1000"))
 
 
 @pytest.mark.parametrize("scroll", ["", "SCROLL"])
