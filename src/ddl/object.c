@@ -516,6 +516,45 @@ any_is_local(List *objects)
 	return false;
 }
 
+static bool
+is_owned_by(Oid relid, List *roles)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		owned;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	owned = list_member_oid(roles, ((Form_pg_class) GETSTRUCT(tuple))->relowner);
+	ReleaseSysCache(tuple);
+	return owned;
+}
+
+/*
+ * DROP OWNED and REASSIGN OWNED lock a role's tables one by one, on one node
+ * after the other.  So, as for DROP SCHEMA, all are locked on all nodes first;
+ * for other statements, nothing is.
+ */
+static void
+lock_tables_of_roles(const Node *stmt)
+{
+	List	   *specs = IsA(stmt, DropOwnedStmt) ? ((const DropOwnedStmt *) stmt)->roles :
+		IsA(stmt, ReassignOwnedStmt) ? ((const ReassignOwnedStmt *) stmt)->roles : NIL;
+	List	   *roles = NIL;
+	List	   *tables = NIL;
+
+	foreach_node(RoleSpec, spec, specs)
+		roles = lappend_oid(roles, get_rolespec_oid(spec, true));
+	if (roles == NIL)
+		return;
+	foreach_oid(relid, metadata_tables(0))
+	{
+		if (is_owned_by(relid, roles))
+			tables = lappend_oid(tables, relid);
+	}
+	list_sort(tables, list_oid_cmp);
+	lock_others_everywhere(tables, AccessExclusiveLock);
+}
+
 bool
 object_utility(UtilityCall *call)
 {
@@ -535,6 +574,7 @@ object_utility(UtilityCall *call)
 	object_lock_names(object_statement_names(stmt));
 	if (lists_only_local(stmt, false))
 		return false;
+	lock_tables_of_roles(stmt);
 	if (IsA(stmt, CreateSchemaStmt))
 		check_schema_elements((CreateSchemaStmt *) stmt);
 	if (take_concurrently(stmt))

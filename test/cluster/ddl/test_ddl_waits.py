@@ -193,15 +193,17 @@ def test_dropped_meanwhile(cluster, coordinator, connect, session, local, statem
     assert isinstance(error, psycopg.errors.UndefinedTable), error
 
 
-def test_drop_schema_waits_without_blocking(cluster, coordinator, connect):
-    """DROP SCHEMA .. CASCADE holds no table of one node while it waits for another's: as DROP TABLE, it locks all nodes' first."""
-    coordinator.execute("CREATE SCHEMA dropped_later")
+@pytest.mark.parametrize("statement", ["DROP SCHEMA dropped_later CASCADE", "DROP OWNED BY dropper CASCADE", "REASSIGN OWNED BY dropper TO postgres"])
+def test_many_tables_dropped_without_blocking(cluster, coordinator, connect, statement):
+    """What drops or alters many tables holds none of one node while it waits for another's: as DROP TABLE, it locks all nodes' first."""
+    coordinator.execute("DROP ROLE IF EXISTS dropper; CREATE ROLE dropper; CREATE SCHEMA dropped_later")
     coordinator.execute("CREATE TABLE dropped_later.t (id int, v int)")
     coordinator.execute("SELECT create_distributed_table('dropped_later.t', 'id')")
+    coordinator.execute("ALTER TABLE dropped_later.t OWNER TO dropper")
     holder, reader = connect(cluster.workers[0]), connect(cluster.coordinator)
     holder.execute("BEGIN")
     assert value(holder, "SELECT count(*) FROM dropped_later.t") == 0
-    drop = Statement(connect(cluster.coordinator), "DROP SCHEMA dropped_later CASCADE")
+    drop = Statement(connect(cluster.coordinator), statement)
     watch = connect(cluster.workers[0])
     wait_until(lambda: value(watch, f"SELECT count(*) FROM pg_locks WHERE NOT granted AND {holder.info.backend_pid} = ANY(pg_blocking_pids(pid))"),
                "the drop to wait")
@@ -210,3 +212,4 @@ def test_drop_schema_waits_without_blocking(cluster, coordinator, connect):
     assert drop.running
     holder.execute("COMMIT")
     assert drop.finish() is None
+    coordinator.execute("DROP SCHEMA IF EXISTS dropped_later CASCADE; DROP ROLE dropper")
