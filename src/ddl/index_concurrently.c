@@ -104,7 +104,9 @@ add_invalid_hint(void *index)
 	if (category == ERRCODE_SUCCESSFUL_COMPLETION || category == ERRCODE_WARNING ||
 		category == ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED))
 		return;
-	if (index == NULL)
+	if (index == NULL && geterrcode() == ERRCODE_UNDEFINED_TABLE)
+		errhint("Not all shards have the index, since CREATE INDEX CONCURRENTLY has failed. Drop it with DROP INDEX, and create it again.");
+	else if (index == NULL)
 		errhint("The indexes can be used as before. What is left of new ones goes when the statement is repeated.");
 	else
 		errhint("Index %s is left invalid. Drop it with DROP INDEX, and try again.", (char *) index);

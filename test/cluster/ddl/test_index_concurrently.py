@@ -110,6 +110,22 @@ def test_node_fails_meanwhile(own_cluster, connect, statement, left):
     assert indexes(own_cluster, name) == (0, 0, 0, 0)
 
 
+def test_shards_lack_the_index(cluster, coordinator, table):
+    """What CREATE INDEX CONCURRENTLY hasn't made can't be rebuilt: the hint says what can be done."""
+    schema = table.split(".")[0]
+    coordinator.execute(f"INSERT INTO {table} SELECT id FROM {table}")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        coordinator.execute(f"CREATE UNIQUE INDEX CONCURRENTLY uniq ON {table} (id)")
+    assert indexes(cluster, "uniq")[2] < shards(coordinator, table)
+    coordinator.execute(f"DELETE FROM {table}")
+    with pytest.raises(psycopg.errors.UndefinedTable) as error:
+        coordinator.execute(f"REINDEX INDEX CONCURRENTLY {schema}.uniq")
+    assert "Drop it with DROP INDEX, and create it again." in error.value.diag.message_hint
+    coordinator.execute(f"DROP INDEX {schema}.uniq")
+    coordinator.execute(f"CREATE UNIQUE INDEX CONCURRENTLY uniq ON {table} (id)")
+    assert indexes(cluster, "uniq")[2:] == (shards(coordinator, table),) * 2
+
+
 def test_what_the_server_leaves_out(coordinator, schema):
     """Indexes of exclusion constraints are not rebuilt concurrently: no reason to say what a failure leaves."""
     hints = []
