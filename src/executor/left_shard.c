@@ -30,6 +30,7 @@
 #include "catalog/metadata_rows.h"
 #include "compat/executor_run.h"
 #include "executor/left_shard.h"
+#include "lib/debug_point.h"
 
 /* A relation, and whether it was a shard that has left, as of a generation. */
 typedef struct LeftShard
@@ -127,6 +128,7 @@ left_shard_start(const QueryDesc *query_desc, bool checks_key)
 			ExecutorRun_hook = run_without_left_shards;
 			run_is_hooked = true;
 		}
+		DEBUG_POINT("left-shard-marked");
 		return;
 	}
 }
