@@ -18,6 +18,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/relations.h"
+#include "catalog/standby_writes.h"
 #include "catalog/stat_counters.h"
 #include "cluster/member_sync.h"
 #include "cluster/node_info.h"
@@ -57,9 +58,12 @@
 #include "objects/sequence_values.h"
 #include "planner/planner.h"
 #include "planner/shippable_function.h"
+#include "planner/sort_returning.h"
 #include "rebalance/automatic.h"
+#include "rebalance/cpu_priority.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
+#include "rebalance/move_space.h"
 #include "rebalance/shard_sizes.h"
 #include "remote/command_log.h"
 #include "remote/follower_probe.h"
@@ -140,6 +144,7 @@ _PG_init(void)
 	extension_version_init();
 	node_init();
 	follower_init();
+	standby_writes_init();
 	node_session_init();
 	stat_counters_init();
 	remote_init();
@@ -151,6 +156,7 @@ _PG_init(void)
 	shard_set_init();
 	manual_change_init();
 	planner_init();
+	sort_returning_init();
 	shippable_function_init();
 	scan_init();
 	task_time_init();
@@ -181,6 +187,8 @@ _PG_init(void)
 	node_info_init();
 	drive_init();
 	move_init();
+	move_space_init();
+	cpu_priority_init();
 	jobs_init();
 	shard_sizes_init();
 	automatic_rebalance_init();

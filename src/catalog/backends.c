@@ -74,6 +74,12 @@ static BackendsShared *backends_shared = NULL;
 
 int			(*backend_of_client) (int pid) = NULL;
 
+bool
+backend_is_nodes(const char *name)
+{
+	return name != NULL && strncmp(name, GPID_PREFIX, strlen(GPID_PREFIX)) == 0;
+}
+
 /*
  * The global process id that the opener of this session has sent in the
  * initial value of application_name; 0 if the session is a client's own.
@@ -84,7 +90,7 @@ given_gpid(void)
 	struct config_generic *entry = guc_find("application_name");
 	const char *name = entry == NULL ? NULL : GUC_STRING(entry)->reset_val;
 
-	if (MyBackendType != B_BACKEND || name == NULL || strncmp(name, GPID_PREFIX, strlen(GPID_PREFIX)) != 0)
+	if (MyBackendType != B_BACKEND || !backend_is_nodes(name))
 		return 0;
 	return strtoull(name + strlen(GPID_PREFIX), NULL, 10);
 }

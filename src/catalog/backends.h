@@ -38,6 +38,9 @@ extern bool backend_show(void);
  */
 extern uint64 backend_gpid(void);
 
+/* Whether a login's application_name, which may be NULL, is a node's. */
+extern bool backend_is_nodes(const char *name);
+
 /*
  * How many nodes have sessions here that serve clients, and how many sessions
  * these are.

@@ -105,6 +105,20 @@ compat_statement_permissions(const PlannedStmt *statement)
 }
 
 /*
+ * What a planned statement needs rights for; before version 16, each entry of
+ * its range table, also those without a relation (relid is 0).
+ */
+static inline List *
+compat_plan_permissions(const PlannedStmt *statement)
+{
+#if PG_VERSION_NUM >= 160000
+	return statement->permInfos;
+#else
+	return statement->rtable;
+#endif
+}
+
+/*
  * Has the permissions of a query be for the relations that its entries name
  * now.
  */

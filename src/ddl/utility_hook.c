@@ -21,6 +21,7 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
@@ -181,6 +182,16 @@ run_task_copy(UtilityCall *call)
 	return done;
 }
 
+/*
+ * Whether the server refuses a statement on a standby, and says so better than
+ * a handler that fails at its first lock.
+ */
+static bool
+is_refused_in_recovery(const Node *stmt)
+{
+	return RecoveryInProgress() && !IsA(stmt, ExplainStmt) && !IsA(stmt, LockStmt) && !IsA(stmt, ConstraintsSetStmt);
+}
+
 /* Passes a statement to its handler; false if no handler takes it. */
 static bool
 utility_dispatch(UtilityCall *call, const TaskTag *tag)
@@ -204,7 +215,7 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 		return tag->kind == TAG_NONE ? copy_utility(call->pstmt, call->query, call->env, call->qc) : run_task_copy(call);
 	if (tag->kind == TAG_SHARD || call->context == PROCESS_UTILITY_SUBCOMMAND ||
 		(!enable_ddl_propagation && !call->relayed) ||
-		(handler == NULL && !object_statement_is_known(stmt)))
+		(handler == NULL && !object_statement_is_known(stmt)) || is_refused_in_recovery(stmt))
 		return false;
 	call->pstmt = copyObject(call->pstmt);
 	return (handler != NULL && run_handler(handler, call)) || run_handler(object_utility, call);

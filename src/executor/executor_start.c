@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "commands/prepare.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -24,6 +25,7 @@
 #include "catalog/follower.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
+#include "catalog/standby_writes.h"
 #include "executor/delegated_call_run.h"
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
@@ -62,6 +64,25 @@ start_executor_next(QueryDesc *query_desc, int eflags)
 		prev_start(query_desc, eflags);
 	else
 		standard_ExecutorStart(query_desc, eflags);
+}
+
+/*
+ * On a standby, a statement that writes on other nodes only: the server would
+ * refuse it.  Nothing runs in between but the start itself.
+ */
+static void
+start_on_standby(QueryDesc *query_desc, int eflags)
+{
+	XactReadOnly = false;
+	PG_TRY();
+	{
+		start_executor_next(query_desc, eflags);
+	}
+	PG_FINALLY();
+	{
+		XactReadOnly = true;
+	}
+	PG_END_TRY();
 }
 
 /*
@@ -142,6 +163,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 	const char *text = query_desc->sourceText;
 	DistSnapshot *outer = statement_snapshot_current();
 	TaskTag		tag = {TAG_NONE};
+	ExecutorStart_hook_type start = start_executor_next;
 	bool		own_snapshot;
 	bool		checks_key;
 
@@ -172,13 +194,16 @@ start_executor(QueryDesc *query_desc, int eflags)
 		follower_check_staleness();
 		consider_generic_plan(query_desc);
 	}
+	else if (unlikely(XactReadOnly) && tag.kind == TAG_NONE && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+			 standby_statement_writes(query_desc->plannedstmt))
+		start = start_on_standby;
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
 	else
 		modify_lock_references(query_desc, eflags);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, &tag);
 	if (!own_shard_start(query_desc, eflags, start_executor_next))
-		start_executor_next(query_desc, eflags);
+		start(query_desc, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
 		serializable_runs_here(query_desc->estate);

@@ -36,7 +36,20 @@
 #include "remote/node_call.h"
 #include "resolve/tag.h"
 
+typedef enum SortMethod
+{
+	SORT_BY_TIME,
+	SORT_BY_TASK
+} SortMethod;
+
+static const struct config_enum_entry sort_methods[] = {
+	{"execution-time", SORT_BY_TIME, false},
+	{"taskId", SORT_BY_TASK, false},
+	{NULL, 0, false}
+};
+
 static bool explain_all_tasks = false;
+static int	explain_sort_method = SORT_BY_TIME;
 
 /* Options of the EXPLAIN statement that runs now. */
 static const ExplainStmt *current_statement = NULL;
@@ -309,6 +322,30 @@ is_for_statement(const ExplainState *es)
 		((mask & TASK_EXPLAIN_VERBOSE) != 0) == es->verbose;
 }
 
+/* Order of tasks: the slowest first. */
+static int
+compare_task_times(const ListCell *left, const ListCell *right)
+{
+	int64		left_us = ((const Task *) lfirst(left))->took_us;
+	int64		right_us = ((const Task *) lfirst(right))->took_us;
+
+	return (left_us < right_us) - (left_us > right_us);
+}
+
+/*
+ * The tasks in the order in which they are shown: those that were measured by
+ * their time, if it is wanted.
+ */
+static List *
+tasks_to_show(const DistScanState *state, const ExplainState *es)
+{
+	List	   *tasks = list_copy(state->spec.tasks);
+
+	if (es->analyze && es->timing && state->explain != 0 && state->set != NULL && explain_sort_method == SORT_BY_TIME)
+		list_sort(tasks, compare_task_times);
+	return tasks;
+}
+
 void
 explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -346,7 +383,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	else
 		ExplainPropertyText("Tasks Shown", "All", es);
 	ExplainOpenGroup("Tasks", "Tasks", false, es);
-	foreach(cell, state->spec.tasks)
+	foreach(cell, tasks_to_show(state, es))
 	{
 		if (shown++ > 0 && !explain_all_tasks)
 			break;
@@ -361,6 +398,10 @@ void
 explain_init(void)
 {
 	DefineCustomBoolVariable("citus.explain_all_tasks",
-							 "Makes EXPLAIN show all tasks, not only the first one.",
+							 "Makes EXPLAIN show all tasks, not only one.",
 							 NULL, &explain_all_tasks, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("citus.explain_analyze_sort_method",
+							 "Sets which task EXPLAIN (ANALYZE) shows first: the slowest, or that of the first shard.",
+							 "execution-time: the slowest, unless TIMING is off; taskId: in the order of the shards.",
+							 &explain_sort_method, SORT_BY_TIME, sort_methods, PGC_USERSET, 0, NULL, NULL, NULL);
 }

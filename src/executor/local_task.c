@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "catalog/standby_writes.h"
 #include "compat/executor_run.h"
 #include "compat/planner_call.h"
 #include "executor/local_task.h"
@@ -76,6 +77,7 @@ start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst,
 		UpdateActiveSnapshotCommandId();
 	}
 	plan = plan_text(text, params, analyst);
+	standby_refuse_own_shard(plan->commandType);
 	task->returns_rows = plan->commandType == CMD_SELECT || plan->hasReturning;
 	task->query_desc = CreateQueryDesc(plan, text, GetActiveSnapshot(), InvalidSnapshot,
 									   None_Receiver, params, NULL, 0);

@@ -182,7 +182,7 @@ modify_lock_references(QueryDesc *query_desc, int eflags)
 
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	locked = lock_reference(statement->planTree);
+	locked = lock_reference(IsA(statement->planTree, Sort) ? outerPlan(statement->planTree) : statement->planTree);
 	if (statement->hasModifyingCTE)
 	{
 		foreach(cell, statement->subplans)

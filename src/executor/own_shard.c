@@ -23,6 +23,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
+#include "catalog/standby_writes.h"
 #include "catalog/stat_counters.h"
 #include "compat/executor_run.h"
 #include "compat/permissions.h"
@@ -340,6 +341,7 @@ start_on_own_shard(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type st
 	stat_counter_add(STAT_SINGLE_SHARD);
 	PG_TRY();
 	{
+		standby_refuse_own_shard(query_desc->operation);
 		start(query_desc, eflags);
 		note_run(query_desc, plan);
 		install_hooks();

@@ -13,6 +13,7 @@
 
 #include "utils/guc.h"
 
+#include "gateway/server/client_limit.h"
 #include "gateway/server/gateway.h"
 #include "gateway/server/gateway_stats.h"
 #include "gateway/server/tls.h"
@@ -148,6 +149,7 @@ gateway_init(void)
 	define_limits();
 	shared_area_add(&area);
 	login_hook_init();
+	client_limit_init();
 	session_state_init();
 	session_answers_init();
 	database_release_init();

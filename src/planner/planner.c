@@ -41,6 +41,7 @@
 #include "planner/replica_identity.h"
 #include "planner/replaced_function.h"
 #include "planner/shippable.h"
+#include "planner/sort_returning.h"
 #include "planner/task_query.h"
 #include "remote/identity.h"
 #include "resolve/manual_change.h"
@@ -400,7 +401,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 			plan = climb_ladder(narrowed, NULL, query_string, cursor_options, params);
 	}
 	if (!tracks_rows)
-		return make_scrollable(plan, cursor_options);
+		return sort_returning_apply(make_scrollable(plan, cursor_options));
 	cursor_plan_wrap(plan, query);
 	return plan;
 }

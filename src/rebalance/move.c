@@ -33,8 +33,10 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "rebalance/cpu_priority.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
+#include "rebalance/move_space.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
 
@@ -191,6 +193,7 @@ static void
 make_copies(Drive *drive)
 {
 	ask_target(drive, NODE_make_shard_copies);
+	cpu_priority_of_sender(drive->source_conn);
 	(void) remote_plain_exec(drive->source_conn,
 							 psprintf("SET statement_timeout TO %d; SET citus.move_rate_limit TO %d", replication_timeout,
 									  drive_rate_limit), ERROR);
@@ -341,6 +344,7 @@ drive_move(Drive *drive)
 	bool		switched = false;
 
 	(void) remote_plain_exec(drive->source_conn, psprintf("SET citus.move_pause_limit TO %d", drive_pause_limit), ERROR);
+	move_space_check(drive->shardid, drive->source_conn, drive->target_conn, drive->target);
 	drive_clear_remains(drive->source_conn, table, drive_require_shard(table, drive->shardid)->range);
 	drive->operation = drive_ask(drive->source_conn,
 								 psprintf("SET LOCAL lock_timeout TO %d; %s", drive_switch_timeout,

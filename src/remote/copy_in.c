@@ -130,7 +130,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 {
 	Assert(conn->state == REMOTE_IDLE);
 
-	conn->xact_wrote = true;
+	pipeline_writes(conn);
 	pipeline_begin(conn, true);
 	conn->priv->identity_open = identity_begin_remote(conn, InvalidOid);
 	if (conn->priv->items_head < conn->priv->items_tail)

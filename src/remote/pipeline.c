@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "catalog/standby_writes.h"
 #include "lib/debug_point.h"
 #include "remote/command_log.h"
 #include "remote/identity.h"
@@ -215,6 +216,28 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 	return channel_send_query_prepared(channel, use->name, params, binary_result);
 }
 
+/* Errors if a standby's transaction writes on a second node. */
+static void
+refuse_second_writer(const RemoteConn *conn)
+{
+	for (RemoteConn *other = remote_following(NULL); other != NULL; other = remote_following(other))
+		if (other->xact_wrote && other->groupid != conn->groupid)
+			ereport(ERROR,
+					(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+					 errmsg("cannot write on several nodes in a transaction on a standby"),
+					 errdetail("Nodes %s:%d and %s:%d would commit together, which this server cannot record during recovery.",
+							   other->nodename, other->nodeport, conn->nodename, conn->nodeport),
+					 errhint("Write rows of one node in a transaction, or connect to a server that is not a standby.")));
+}
+
+void
+pipeline_writes(RemoteConn *conn)
+{
+	if (!conn->xact_wrote && unlikely(standby_writes()))
+		refuse_second_writer(conn);
+	conn->xact_wrote = true;
+}
+
 /* The part of a segment before the statement. */
 static void
 begin_statement(RemoteConn *conn, int mode)
@@ -228,7 +251,7 @@ begin_statement(RemoteConn *conn, int mode)
 	if (!conn->primary && !write)
 		in_xact = false;
 	if (in_xact && write)
-		conn->xact_wrote = true;
+		pipeline_writes(conn);
 
 	pipeline_begin(conn, in_xact);
 	reserve_items(conn->priv, 5);

@@ -200,6 +200,8 @@ extern bool pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline);
 extern void pipeline_leave(RemoteConn *conn);
 extern void pipeline_enter(RemoteConn *conn);
 extern void pipeline_begin(RemoteConn *conn, bool in_xact);
+/* The connection's transaction writes; a standby's may on one node only. */
+extern void pipeline_writes(RemoteConn *conn);
 /* As remote_queue_command, with parameters. */
 extern void pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams *params);
 extern uint64 pipeline_next_statement(void);

@@ -29,6 +29,7 @@
 #include "catalog/backends.h"
 #include "catalog/follower.h"
 #include "catalog/node_session.h"
+#include "catalog/standby_writes.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "lib/trace.h"
@@ -103,7 +104,7 @@ first_use(void)
 static void
 open_remote(RemoteConn *conn, int level)
 {
-	bool		read_only = follower_reads() || (level > 1 ? dist_transaction.top_read_only : XactReadOnly);
+	bool		read_only = follower_reads() || (level > 1 ? dist_transaction.top_read_only : standby_xact_read_only());
 	const char *isolation = XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" :
 		XactIsoLevel == XACT_REPEATABLE_READ ? "REPEATABLE READ" : "READ COMMITTED";
 	char		command[128] = "BEGIN";
@@ -160,7 +161,7 @@ txn_begin_remote(RemoteConn *conn)
 	}
 	if (savepoints)
 		remote_queue_barrier(conn);
-	if (XactReadOnly && participant->read_only == 0)
+	if (standby_xact_read_only() && participant->read_only == 0)
 	{
 		remote_queue_command(conn, "SET TRANSACTION READ ONLY");
 		participant->read_only = level;
@@ -451,7 +452,7 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	if (event == SUBXACT_EVENT_START_SUB)
 		deadlock_victim_prepare();
 	if (event == SUBXACT_EVENT_START_SUB && level == 2)
-		dist_transaction.top_read_only = XactReadOnly;
+		dist_transaction.top_read_only = standby_xact_read_only();
 	else if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		constraint_modes_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);

@@ -47,6 +47,7 @@
 #include "utils/syscache.h"
 
 #include "compat/client_protocol.h"
+#include "gateway/server/client_limit.h"
 #include "gateway/server/gateway.h"
 #include "lib/socket_buffer.h"
 
@@ -302,8 +303,15 @@ gateway_authentication(Port *port, int status)
 
 	if (previous_authentication)
 		previous_authentication(port, status);
-	if (as_client || (parameter = take_parameter(port)) == NULL)
+	if (as_client)
 		return;
+	parameter = take_parameter(port);
+	if (parameter == NULL)
+	{
+		if (status == STATUS_OK)
+			client_limit_login(port);
+		return;
+	}
 	if (!has_key(parameter))
 		ereport(FATAL,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
