@@ -22,6 +22,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
@@ -122,6 +123,20 @@ order_matters_walker(Node *node, void *context)
 	return expression_tree_walker(node, order_matters_walker, context);
 }
 
+/* Whether all keys can be hashed: types that can't are sorted. */
+static bool
+keys_are_hashable(const Agg *agg)
+{
+	for (int i = 0; i < agg->numCols; i++)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, outerPlan(agg)->targetlist, agg->grpColIdx[i] - 1);
+
+		if (!op_hashjoinable(agg->grpOperators[i], exprType((Node *) entry->expr)))
+			return false;
+	}
+	return true;
+}
+
 static bool
 agg_is_fit(const Agg *agg)
 {
@@ -136,9 +151,11 @@ agg_is_fit(const Agg *agg)
 	if (contain_volatile_functions(tlist) || contain_volatile_functions(qual) || contain_subplans(tlist) ||
 		contain_subplans(qual))
 		return false;
-	if (sort != NULL && (order_matters_walker(tlist, NULL) || order_matters_walker(qual, NULL)))
+	/* A Sort by the keys alone says nothing of the order in a group. */
+	if (sort != NULL && sort->numCols > agg->numCols &&
+		(order_matters_walker(tlist, NULL) || order_matters_walker(qual, NULL)))
 		return false;
-	return !unfit_walker(tlist, NULL) && !unfit_walker(qual, NULL);
+	return keys_are_hashable(agg) && !unfit_walker(tlist, NULL) && !unfit_walker(qual, NULL);
 }
 
 /* The columns of the node below its projection, while they are collected. */

@@ -56,7 +56,7 @@ FILTERS = ["a > 0", "e", "k = 'k3'", "n < 1000 AND a <> 5", "m = 'NaN'", "f IS N
            "u LIKE '%aa'", "u LIKE 'aa%'", "NOT (u LIKE '%0%' OR k = 'k2')", "k = ANY (ARRAY['k1', 'k2'])", "k = ALL (ARRAY['k1'])", "k <> ALL (ARRAY[]::text[])", "extract(year FROM i) = 2000", "date_trunc('month', i) = '2000-01-01'"]
 KEYS = ["k", "t", "k, t", "s", "d", "s % 5", "e, k", "k, s", "m", "n % 10", "f", "z", "d, e, s % 2", "date_trunc('month', d)", "key % 3, t",
         "w", "extract(year FROM i)", "extract(month FROM d), k", "date_trunc('month', i)", "v", "c", "extract(minute FROM i), v", "u", "date_part('dow', i)", "i::date, e",
-        "extract(year FROM y), extract(dow FROM i)", "n * 2, s"]
+        "extract(year FROM y), extract(dow FROM i)", "n * 2, s", "s::bit(5)", "(s % 3)::money, k", "ARRAY[(s % 3)::money]", "ROW(k, s % 2)"]
 HAVING = ["count(*) > 10", "sum(a) > 0", "max(k) IS NOT NULL"]
 
 
