@@ -114,7 +114,7 @@ begin_bitmap_scan(ColumnarBitmapScanState *state)
 	state->pages = compat_bitmap_begin(state->bitmap);
 	state->next = state->ntuples = 0;
 	state->row_wise_pages = RelationGetNumberOfBlocks(table);
-	state->row_wise = GetHeapamTableAmRoutine()->index_fetch_begin(table);
+	state->row_wise = compat_heap_fetch_begin(table);
 	state->row_wise_slot = table_slot_create(table, NULL);
 	state->stripes = stripe_scan_begin(table, RelationGetDescr(table), ss->ps.state->es_snapshot, state->columns, NULL);
 

@@ -79,6 +79,20 @@ typedef int InsertOptions;
 	heap_delete(relation, tid, cid, crosscheck, wait, tmfd, ((options) & TABLE_DELETE_CHANGING_PARTITION) != 0)
 #endif
 
+/*
+ * Begins fetching rows of the heap, also of a table whose access method is
+ * another one.
+ */
+static inline IndexFetchTableData *
+compat_heap_fetch_begin(Relation table)
+{
+#if PG_VERSION_NUM >= 190000
+	return GetHeapamTableAmRoutine()->index_fetch_begin(table, SO_NONE);
+#else
+	return GetHeapamTableAmRoutine()->index_fetch_begin(table);
+#endif
+}
+
 /* What scan_analyze_next_block gets after the scan. */
 #if PG_VERSION_NUM >= 170000
 #define ANALYZE_BLOCK_PARAMS ReadStream *stream

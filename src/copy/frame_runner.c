@@ -359,11 +359,11 @@ frame_trust_domains(CopyFromState cstate)
 		FmgrInfo   *function = &cstate->in_functions[attnum - 1];
 		Oid			type = TupleDescAttr(desc, attnum - 1)->atttypid;
 		WireType	base = wire_type(type);
-		bool		is_foreign = cstate->opts.binary && !base.binary;
+		bool		is_foreign = COPY_IS_BINARY(cstate->opts) && !base.binary;
 
 		if (!is_foreign && get_typtype(type) != TYPTYPE_DOMAIN)
 			continue;
-		fmgr_info_cxt(cstate->opts.binary ? base.receive : base.input, function, cstate->copycontext);
+		fmgr_info_cxt(COPY_IS_BINARY(cstate->opts) ? base.receive : base.input, function, cstate->copycontext);
 		cstate->typioparams[attnum - 1] = base.ioparam;
 		if (is_foreign)
 		{

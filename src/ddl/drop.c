@@ -34,6 +34,7 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
+#include "compat/fallthrough.h"
 #include "conversion/convert_metadata.h"
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
@@ -332,7 +333,7 @@ table_of_object(UtilityCall *call, Node *object)
 		case OBJECT_POLICY:
 		case OBJECT_TRIGGER:
 			names = list_truncate(list_copy(names), list_length(names) - 1);
-			/* FALLTHROUGH */
+			pg_fallthrough;
 		case OBJECT_TABLE:
 		case OBJECT_INDEX:
 			return utility_table(call, makeRangeVarFromNameList(names),

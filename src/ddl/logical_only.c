@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat/fallthrough.h"
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
 #include "resolve/utility.h"
@@ -56,7 +57,7 @@ commented_table(const CommentStmt *stmt)
 			names = list_truncate(list_copy(names), list_length(names) - 1);
 			if (names == NIL)
 				return InvalidOid;
-			/* FALLTHROUGH */
+			pg_fallthrough;
 		case OBJECT_TABLE:
 		case OBJECT_INDEX:
 			return table_of_relation(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));

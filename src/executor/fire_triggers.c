@@ -406,7 +406,7 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 			(run->has_entries && rows == &run->inserted && !trigger_is_of_global_key(true, trigger->tgname)))
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
-		InitFunctionCallInfoData(*call, &function, 0, InvalidOid, (fmNodePtr) &data, NULL);
+		InitFunctionCallInfoData(*call, &function, 0, InvalidOid, (void *) &data, NULL);
 		if (FunctionCallInvoke(call) != (Datum) 0)
 			note_trigger(run, trigger);
 	}

@@ -23,6 +23,7 @@
 
 #include "catalog/namespace.h"
 #include "executor/executor.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 

@@ -40,6 +40,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
 #include "catalog/pg_authid.h"
 #include "compat/sql_function.h"
