@@ -33,7 +33,7 @@ LEFT = """
     UNION ALL SELECT 'placement', shardid::text FROM pg_dist_placement WHERE shardstate <> 1
     UNION ALL SELECT 'relation', relname FROM pg_class c
     WHERE relnamespace = 'citus_data'::regnamespace AND relkind IN ('r', 'p') AND oid NOT IN (
-        SELECT to_regclass(shard_name(logicalrelid, shardid)) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+        SELECT logicalrelid FROM pg_dist_partition UNION ALL SELECT to_regclass(shard_name(logicalrelid, shardid)) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
         JOIN pg_dist_local_group USING (groupid) WHERE to_regclass(shard_name(logicalrelid, shardid)) IS NOT NULL)"""
 gateway_ports = {}  # by the port of their server, where tests connect through them
 

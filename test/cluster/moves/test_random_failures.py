@@ -5,9 +5,7 @@ No money is lost, no row that a client was told of, and nothing is left behind. 
 """
 
 import os
-import random
 import threading
-import time
 from contextlib import suppress
 
 import psycopg
@@ -15,32 +13,13 @@ import pytest
 import test_moves
 import test_splits
 
-from pomelo_check.sample import SEED
-
 from harness import bank, servers
-from harness.servers import kill_one_of, rows, value, wait_until
+from harness.fire import CHANGER, NOTHING_DONE, SETTINGS, Changer, Client, check_rows_told, under_fire
+from harness.servers import rows, value
 
 SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "20"))
 CLIENTS = 8
 
-# What clients of servers that die and of transactions that block each other may get to see.
-EXPECTED = {
-    "55P03": "lock timeout", "40P01": "deadlock", "40001": "serialization failure",
-    "08000": "connection", "08001": "connection", "08003": "connection", "08004": "connection",
-    "08006": "connection", "08007": "connection, outcome unknown",
-    "57P01": "server shut down", "57P02": "crash of another process", "57P03": "server starts",
-    "25P02": "earlier error", "53300": "too many connections",
-}
-
-# Errors after which it is sure that nothing was written.
-NOTHING_DONE = {"55P03", "40P01", "40001", "25P02", "57P03", "08001"}
-
-# What a change of shards may end with besides: somebody else's change of the same ones, or one of their tables.
-EXPECTED_OF_CHANGES = {"55006": "in use", "55000": "changed meanwhile", "42704": "no such shard any more",
-                       "42710": "isolated already", "57014": "took too long", "58000": "replication broken off",
-                       "22023": "other shards meanwhile"}
-
-CHANGER = "changer"     # whose sessions are killed at debug points
 POINTS = sorted({*test_moves.CALLER, *test_moves.SOURCE, *test_splits.POINTS})
 
 
@@ -74,60 +53,18 @@ def create_tables(made):
             connection.execute(f"CREATE ROLE client_{number}")
 
 
-def check_events(written, found):
-    """Whether the rows found are those that have been written: by id, True, False or, if nobody knows, None."""
-    lost = {number for number, there in written.items() if there} - set(found)
-    undone = {number for number, there in written.items() if there is False} & set(found)
-    assert not lost and not undone and len(found) == len(set(found)) and set(found) <= set(written), {
-        "lost": sorted(lost), "undone": sorted(undone), "found": len(found), "different": len(set(found)),
-        "unknown": sorted(set(found) - set(written))}
-
-
-class Worker(threading.Thread):
-    """A client that connects to any node, and again when that has died."""
+class Worker(Client):
+    """Writes money, rows that it keeps a list of, and tables."""
 
     def __init__(self, made, number, stop):
-        super().__init__()
-        self.made, self.stop = made, stop
-        self.number = number
-        self.random = random.Random(SEED * 100 + number)
-        self.done = {}
-        self.failure = None
+        super().__init__(made, number, stop)
         self.events = {}        # by id: whether the row must be there; None: nobody knows
         self.tallies = {}       # by id: the least and the most that may have been counted
         self.entries = {}       # by id: as events, of journal
         self.duties = (0, 0)    # the least and the most rows of duty that may be there
-
-    def run(self):
-        while not self.stop.is_set() and self.failure is None:
-            try:
-                with servers.connect(self.random.choice(self.made.nodes)) as connection:
-                    connection.execute("SET lock_timeout = '3s'; SET statement_timeout = '60s'")
-                    self.work(connection)
-            except psycopg.OperationalError:
-                time.sleep(0.05)    # the node is down: there is no event to wait for
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-
-    def work(self, connection):
-        actions = [self.transfer] * 4 + [self.insert] * 2 + [self.contend, self.read, self.rate, self.repeatable_read,
-                                                             self.upsert, self.count_events, self.define,
-                                                             self.enter, self.enter, self.count_entries, self.duty]
-        for _ in range(self.random.randrange(5, 60)):
-            if self.stop.is_set():
-                return
-            action = self.random.choice(actions)
-            try:
-                action(connection)
-                self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
-            except psycopg.Rollback:
-                return      # the server has died before it was told of it
-            except psycopg.Error as error:
-                if error.sqlstate is not None and error.sqlstate not in EXPECTED:
-                    raise AssertionError(f"{action.__name__}: {error.sqlstate} {error}") from error
-                if connection.closed or connection.broken:
-                    return
-                connection.rollback()
+        self.actions = [self.transfer] * 4 + [self.insert] * 2 + [self.contend, self.read, self.rate, self.repeatable_read,
+                                                                  self.upsert, self.count_events, self.define,
+                                                                  self.enter, self.enter, self.count_entries, self.duty]
 
     def transfer(self, connection):
         """Between two accounts, in one transaction, sometimes with a subtransaction that is undone."""
@@ -199,7 +136,7 @@ class Worker(threading.Thread):
 
     def count_events(self, connection):
         """Each row that this client was told of is there once, and none whose statement has failed."""
-        check_events(self.events, [number for number, in rows(
+        check_rows_told(self.events, [number for number, in rows(
             connection, "SELECT id FROM event WHERE id >> 32 = %s", [self.number])])
 
     def nest(self, connection, ids):
@@ -245,7 +182,7 @@ class Worker(threading.Thread):
         """The role sees all its rows and nobody else's."""
         with connection.transaction():
             connection.execute(f"SET LOCAL ROLE client_{self.number}")
-            check_events(self.entries, [number for number, in rows(connection, "SELECT id FROM journal")])
+            check_rows_told(self.entries, [number for number, in rows(connection, "SELECT id FROM journal")])
 
     def duty(self, connection):
         """Equal rows of a reference table without a key, some of them in a savepoint that is undone."""
@@ -288,88 +225,9 @@ class Worker(threading.Thread):
             assert found == [(bank.ACCOUNTS * bank.START, bank.ACCOUNTS)], found
 
 
-class Changer(threading.Thread):
-    """Moves, splits, merges and isolates shards, from any node."""
-
-    def __init__(self, made, number, stop):
-        super().__init__()
-        self.made, self.stop = made, stop
-        self.random = random.Random(SEED * 100 + 50 + number)
-        self.done = {}
-        self.failed = {}
-        self.failure = None
-
-    def run(self):
-        while not self.stop.is_set() and self.failure is None:
-            try:
-                with servers.connect(self.random.choice(self.made.nodes), user=CHANGER) as connection:
-                    connection.execute("SET citus.move_switch_timeout = '10s'; SET statement_timeout = '60s'")
-                    what = self.change(connection)
-                self.done[what] = self.done.get(what, 0) + 1
-            except psycopg.Error as error:
-                if error.sqlstate is not None and error.sqlstate not in {**EXPECTED, **EXPECTED_OF_CHANGES}:
-                    self.failure = error
-                self.failed[error.sqlstate] = self.failed.get(error.sqlstate, 0) + 1
-                self.stop.wait(0.05)
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-
-    def change(self, connection):
-        table = self.random.choice(["account", "event", "tally", "journal"])
-        if self.random.random() < 0.1:
-            connection.execute("SELECT alter_distributed_table(%s, shard_count => %s, cascade_to_colocated => true)",
-                               [table, self.random.randrange(3, 7)])
-            return "shard_count"
-        return test_splits.change_one(self.random, connection, table, self.random.choice(test_moves.MODES))
-
-
-def alter_changer(made, setting):
-    """Changes a setting of the role that changes shards, on all nodes, also those that are just starting."""
-    def alter(node):
-        with servers.connect(node) as connection:
-            connection.execute("SET citus.enable_ddl_propagation = off")
-            connection.execute(f"ALTER ROLE {CHANGER} " + setting)
-            return True
-
-    for node in made.nodes:
-        wait_until(lambda node=node: alter(node), "a setting to be changed")
-
-
-def kill_at_point(made, chosen):
-    """Has sessions that change shards, and begin in the next moment, die at a point of theirs."""
-    alter_changer(made, f"SET citus.debug_points = '{chosen.choice(POINTS)}=kill'")
-    time.sleep(chosen.random())
-    alter_changer(made, "RESET citus.debug_points")
-
-
-def kill_something(made, chosen):
-    """A whole server, which is then started again, or one of its processes."""
-    node = chosen.choice(made.nodes)
-    how = chosen.choice(["server", "server", "session", "terminate", "restart", "point", "point", "nothing", "nothing"])
-    if how == "server":
-        node.kill()
-        time.sleep(chosen.random() * 0.5)
-        node.start()
-    elif how == "restart":
-        node.restart()
-    elif how == "point":
-        kill_at_point(made, chosen)
-    elif how != "nothing":
-        with servers.connect(node) as connection:
-            pids = [pid for (pid,) in rows(connection, """
-                SELECT pid FROM pg_stat_activity
-                WHERE backend_type NOT IN ('checkpointer', 'background writer', 'walwriter', 'logger', 'startup')
-                  AND pid <> pg_backend_pid()""")]
-            if how == "session":
-                kill_one_of(pids, chosen)
-            elif pids:
-                connection.execute("SELECT pg_terminate_backend(%s)", [chosen.choice(pids)])
-
-
 @pytest.fixture
 def bank_cluster():
-    settings = {"citus.recover_2pc_interval": "2s", "deadlock_timeout": "100ms", "citus.defer_shard_delete_interval": "1s"}
-    with servers.cluster(purpose="check-random", settings=settings) as made:
+    with servers.cluster(purpose="check-random", settings=SETTINGS) as made:
         bank.create(made)
         create_tables(made)
         yield made
@@ -386,8 +244,8 @@ def check_rows(made, workers):
         counted.update(worker.tallies)
     for node in made.nodes:
         with servers.connect(node) as connection:
-            check_events(written, [number for number, in rows(connection, "SELECT id FROM event")])
-            check_events(entered, [number for number, in rows(connection, "SELECT id FROM journal")])
+            check_rows_told(written, [number for number, in rows(connection, "SELECT id FROM event")])
+            check_rows_told(entered, [number for number, in rows(connection, "SELECT id FROM journal")])
             duties = dict(rows(connection, "SELECT client, count(*) FROM duty GROUP BY 1"))
             for worker in workers:
                 assert worker.duties[0] <= duties.pop(worker.number, 0) <= worker.duties[1], (worker.number, worker.duties)
@@ -399,38 +257,21 @@ def check_rows(made, workers):
                 assert least <= tallies.get(key, 0) <= most, (key, least, tallies.get(key), most)
 
 
+def change_shards(choice, connection):
+    """Moves, splits, merges or isolates shards, or changes their number."""
+    table = choice.choice(["account", "event", "tally", "journal"])
+    if choice.random() < 0.1:
+        connection.execute("SELECT alter_distributed_table(%s, shard_count => %s, cascade_to_colocated => true)",
+                           [table, choice.randrange(3, 7)])
+        return "shard_count"
+    return test_splits.change_one(choice, connection, table, choice.choice(test_moves.MODES))
+
+
 def test_money_is_constant(bank_cluster):
-    print(f"POMELO_RANDOM_SEED={SEED}")
     stop = threading.Event()
     workers = [Worker(bank_cluster, number, stop) for number in range(CLIENTS)]
-    changers = [Changer(bank_cluster, number, stop) for number in range(2)]
-    everybody = workers + changers
-    for worker in everybody:
-        worker.start()
-    chosen = random.Random(SEED)
-    end = time.monotonic() + SECONDS
-    try:
-        while time.monotonic() < end and not any(worker.failure for worker in everybody):
-            stop.wait(0.3 + chosen.random())
-            try:
-                kill_something(bank_cluster, chosen)
-            except (psycopg.OperationalError, ProcessLookupError):
-                pass    # it was restarting, or the session had ended
-    finally:
-        stop.set()
-        for worker in everybody:
-            worker.join(90)
-    bank_cluster.start()
-    print([(changer.done, changer.failed) for changer in changers])
-    failures = [repr(worker.failure) for worker in everybody if worker.failure]
-    print(*failures, sep="\n")
-    assert not failures
-    assert not any(worker.is_alive() for worker in everybody), "a client hangs"
-    for action in ("transfer", "contend", "rate", "read", "repeatable_read", "insert", "upsert", "count_events", "define",
-                   "enter", "count_entries", "duty"):
-        count = sum(worker.done.get(action, 0) for worker in workers)
-        print(action, count)
-        assert count > 0, f"no {action} went through"
+    changers = [Changer(bank_cluster, number, stop, change_shards) for number in range(2)]
+    under_fire(bank_cluster, stop, workers, changers, POINTS, SECONDS)
     servers.wait_until_quiet(bank_cluster)
     test_moves.check_clean(bank_cluster, timeout=120)
     bank.check(bank_cluster)
