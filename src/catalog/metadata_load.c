@@ -90,90 +90,94 @@ metadata_format_partkey(Oid relid, AttrNumber attno)
 	return nodeToString(makeVar(1, attno, type, typmod, collation, 0));
 }
 
-/* An active placement of a shard. */
-typedef struct Placement
+/* Notes an active placement: a shard's own is the oldest one. */
+static void
+add_active(ShardInfo *shard, int64 id, int32 groupid, TransactionId made)
 {
-	int64		id;
-	int32		groupid;
-	TransactionId made;			/* the transaction that set its state */
-} Placement;
-
-static int
-compare_placements(const ListCell *a, const ListCell *b)
-{
-	const Placement *left = lfirst(a);
-	const Placement *right = lfirst(b);
-
-	return left->id < right->id ? -1 : left->id > right->id;
+	if (shard->placementid != 0 && shard->placementid < id)
+	{
+		shard->others = lappend_int(shard->others, groupid);
+		return;
+	}
+	if (shard->placementid != 0)
+		shard->others = lappend_int(shard->others, shard->groupid);
+	shard->placementid = id;
+	shard->groupid = groupid;
+	shard->moved = made;
 }
 
-/*
- * Processes a row of pg_dist_placement: an active placement is added to the
- * list.
- */
-static List *
-add_placement(HeapTuple tuple, TupleDesc desc, ShardInfo *shard, List *placements)
+/* Processes a row of pg_dist_placement. */
+static void
+add_placement(HeapTuple tuple, TupleDesc desc, ShardInfo *shard)
 {
 	Datum		values[Natts_placement];
 	bool		nulls[Natts_placement];
+	int64		id;
 	int32		groupid;
-	Placement  *placement;
 
 	heap_deform_tuple(tuple, desc, values, nulls);
+	id = DatumGetInt64(values[Anum_placement_placementid - 1]);
 	groupid = DatumGetInt32(values[Anum_placement_groupid - 1]);
 	switch (DatumGetInt32(values[Anum_placement_shardstate - 1]))
 	{
 		case PLACEMENT_ACTIVE:
-			placement = palloc(sizeof(Placement));
-			placement->id = DatumGetInt64(values[Anum_placement_placementid - 1]);
-			placement->groupid = groupid;
-			placement->made = HeapTupleHeaderGetXmin(tuple->t_data);
-			return lappend(placements, placement);
+			add_active(shard, id, groupid, HeapTupleHeaderGetXmin(tuple->t_data));
+			break;
 		case PLACEMENT_ARRIVING:
 			shard->leaving = true;
 			break;
 		case PLACEMENT_LEFT:
 			shard->leaving = true;
 			shard->former_group = groupid;
-			shard->former_placementid = DatumGetInt64(values[Anum_placement_placementid - 1]);
+			shard->former_placementid = id;
 			break;
 		default:
 			break;
 	}
-	return placements;
 }
 
 /*
- * Sets a shard's placements: its group is that of the oldest active one, or -1
- * if there is none.
+ * Reads the placements of shards whose ids are successive numbers, by one
+ * scan.
  */
 static void
-load_placements(MetadataReader *reader, ShardInfo *shard)
+load_placements(MetadataReader *reader, ShardInfo *shards, int count)
 {
-	ScanKeyData key;
+	TupleDesc	desc = RelationGetDescr(reader->placement);
+	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	List	   *placements = NIL;
-	ListCell   *cell;
 
-	shard->leaving = false;
-	shard->former_group = -1;
-	shard->former_placementid = 0;
-	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shard->shardid));
+	ScanKeyInit(&keys[0], Anum_placement_shardid, BTGreaterEqualStrategyNumber, F_INT8GE,
+				Int64GetDatum(shards[0].shardid));
+	ScanKeyInit(&keys[1], Anum_placement_shardid, BTLessEqualStrategyNumber, F_INT8LE,
+				Int64GetDatum(shards[count - 1].shardid));
 	scan = systable_beginscan(reader->placement, dist_relid(PG_DIST_PLACEMENT_SHARDID_INDEX), true,
-							  reader->snapshot, 1, &key);
+							  reader->snapshot, lengthof(keys), keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		placements = add_placement(tuple, RelationGetDescr(reader->placement), shard, placements);
-	systable_endscan(scan);
+	{
+		bool		isnull;
+		Datum		shardid = heap_getattr(tuple, Anum_placement_shardid, desc, &isnull);
 
-	list_sort(placements, compare_placements);
-	shard->groupid = placements == NIL ? -1 : ((Placement *) linitial(placements))->groupid;
-	shard->placementid = placements == NIL ? 0 : ((Placement *) linitial(placements))->id;
-	shard->moved = placements == NIL ? InvalidTransactionId : ((Placement *) linitial(placements))->made;
-	shard->others = NIL;
-	for_each_from(cell, placements, 1)
-		shard->others = lappend_int(shard->others, ((Placement *) lfirst(cell))->groupid);
-	list_free_deep(placements);
+		add_placement(tuple, desc, &shards[DatumGetInt64(shardid) - shards[0].shardid]);
+	}
+	systable_endscan(scan);
+}
+
+/*
+ * Reads the placements of all shards, which are in the order of their ids: in
+ * a table whose shards were made together, these are successive.
+ */
+static void
+load_all_placements(MetadataReader *reader, DistTable *table)
+{
+	for (int first = 0, next; first < table->nshards; first = next)
+	{
+		next = first + 1;
+		while (next < table->nshards && table->shards[next].shardid == table->shards[next - 1].shardid + 1)
+			next++;
+		load_placements(reader, &table->shards[first], next - first);
+	}
 }
 
 /*
@@ -183,18 +187,35 @@ load_placements(MetadataReader *reader, ShardInfo *shard)
 static int32
 hash_bound(DistTable *table, Datum value, bool isnull)
 {
-	char	   *number = isnull ? "0" : TextDatumGetCString(value);
+	text	   *bound = isnull ? NULL : DatumGetTextPP(value);
+	char		number[16] = "0";
 	char	   *end;
-	long		bound;
+	long		result;
 
+	if (bound != NULL)
+	{
+		size_t		length = Min(VARSIZE_ANY_EXHDR(bound), sizeof(number) - 1);
+
+		memcpy(number, VARDATA_ANY(bound), length);
+		number[length] = '\0';
+	}
 	errno = 0;
-	bound = strtol(number, &end, 10);
-	if (errno != 0 || end == number || *end != '\0' || bound < PG_INT32_MIN || bound > PG_INT32_MAX)
+	result = strtol(number, &end, 10);
+	if (errno != 0 || end == number || *end != '\0' || result < PG_INT32_MIN || result > PG_INT32_MAX)
 	{
 		table->damage = "The limit of a shard in pg_dist_shard is not a hash value.";
 		return 0;
 	}
-	return (int32) bound;
+	return (int32) result;
+}
+
+static int
+compare_shardids(const void *a, const void *b)
+{
+	const ShardInfo *left = a;
+	const ShardInfo *right = b;
+
+	return left->shardid < right->shardid ? -1 : left->shardid > right->shardid;
 }
 
 static int
@@ -281,6 +302,7 @@ load_shards(MetadataReader *reader, DistTable *table)
 		}
 		shard = &table->shards[table->nshards++];
 		memset(shard, 0, sizeof(ShardInfo));
+		shard->groupid = shard->former_group = -1;
 
 		heap_deform_tuple(tuple, RelationGetDescr(reader->shard), values, nulls);
 		shard->shardid = DatumGetInt64(values[Anum_shard_shardid - 1]);
@@ -289,15 +311,12 @@ load_shards(MetadataReader *reader, DistTable *table)
 	}
 	systable_endscan(scan);
 
-	qsort(table->shards, table->nshards, sizeof(ShardInfo), compare_shards);
-	for (int i = 0; i < table->nshards; i++)
+	if (table->kind != DIST_REFERENCE)
 	{
-		ShardInfo  *shard = &table->shards[i];
-
-		shard->groupid = -1;
-		if (table->kind != DIST_REFERENCE)
-			load_placements(reader, shard);
+		qsort(table->shards, table->nshards, sizeof(ShardInfo), compare_shardids);
+		load_all_placements(reader, table);
 	}
+	qsort(table->shards, table->nshards, sizeof(ShardInfo), compare_shards);
 	if (table->kind == DIST_HASH)
 	{
 		set_idle_aside(table);
