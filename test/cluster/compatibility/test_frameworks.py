@@ -1,9 +1,11 @@
-"""Migrations and tests of multi-tenant applications, as frameworks write them (frameworks/)."""
+"""Migrations and tests of multi-tenant applications, as frameworks write them, and of some made for one server (frameworks/)."""
 
 import os
+import shutil
 import subprocess
 import sys
 
+import pytest
 import sqlalchemy
 
 from harness.servers import on_every_node, value
@@ -12,9 +14,9 @@ FRAMEWORKS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "fr
 LEFT = "SELECT count(*) FROM pg_class WHERE relnamespace IN ('public'::regnamespace, 'citus_data'::regnamespace) AND relkind = 'r'"
 
 
-def python(node, *arguments):
+def python(node, *arguments, project="messaging"):
     """Runs a module of a framework for a node."""
-    environment = {"PYTHONDONTWRITEBYTECODE": "1", "DJANGO_SETTINGS_MODULE": "messaging.settings",
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "DJANGO_SETTINGS_MODULE": f"{project}.settings",
                    "POMELO_HOST": "127.0.0.1", "POMELO_PORT": str(node.port), "POMELO_USER": "postgres",
                    "POMELO_DBNAME": "postgres"}
     done = subprocess.run([sys.executable, "-m", *arguments], cwd=FRAMEWORKS, env=os.environ | environment, timeout=300,
@@ -30,6 +32,44 @@ def test_django_multitenant(cluster, coordinator):
     assert "Ran 8 tests" in python(cluster.coordinator, "django", "test", "--noinput")
     python(cluster.coordinator, "django", "migrate", "messaging", "zero")
     coordinator.execute("DROP TABLE django_migrations")
+    assert on_every_node(cluster, LEFT) == before
+
+
+def test_django_with_surrogate_keys(cluster, coordinator, connect):
+    """An application that knows of no cluster is distributed without changing a constraint, and migrated on; introspection is as before."""
+    def django(*arguments):
+        return python(cluster.coordinator, "django", *arguments, project="shop")
+
+    before = on_every_node(cluster, LEFT)
+    django("migrate", "shop", "0001")
+    models = django("inspectdb")
+    assert "0002_distribute... OK" in django("migrate", "shop", "0002")
+    assert value(coordinator, "SELECT count(*) FROM citus_tables WHERE table_name::text ~ '^shop_'") == 7
+    assert django("inspectdb") == models
+    coordinator.execute("""
+        INSERT INTO shop_shop (name) VALUES ('one'), ('two');
+        INSERT INTO shop_user (shop_id, email, name) SELECT id, name || '@example.org', name FROM shop_shop""")
+    assert "0003_later... OK" in django("migrate")
+    assert value(connect(cluster.workers[0]), "SELECT name FROM shop_user WHERE login = 'two@example.org'") == "two"
+    coordinator.execute("DELETE FROM shop_user; DELETE FROM shop_shop")
+    assert "Ran 10 tests" in django("test", "shop", "--noinput")
+    django("migrate", "shop", "zero")
+    coordinator.execute("DROP TABLE django_migrations")
+    assert on_every_node(cluster, LEFT) == before
+
+
+def test_sqlalchemy_with_surrogate_keys(cluster):
+    before = on_every_node(cluster, LEFT)
+    python(cluster.workers[0], "billing.check", f"postgresql+psycopg://postgres@127.0.0.1:{cluster.workers[0].port}/postgres")
+    assert on_every_node(cluster, LEFT) == before
+
+
+def test_active_record_with_surrogate_keys(cluster):
+    if not shutil.which("ruby") or subprocess.run(["ruby", "-e", "require 'active_record'; require 'pg'"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs Ruby with ActiveRecord and pg")
+    before = on_every_node(cluster, LEFT)
+    done = subprocess.run(["ruby", "records/check.rb", str(cluster.coordinator.port)], cwd=FRAMEWORKS, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
     assert on_every_node(cluster, LEFT) == before
 
 

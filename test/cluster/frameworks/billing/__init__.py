@@ -1,0 +1,1 @@
+"""Bills with surrogate keys, as for one server, with SQLAlchemy and Alembic."""

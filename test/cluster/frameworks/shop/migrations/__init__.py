@@ -1,0 +1,1 @@
+"""The tables of a single server, their distribution, and later changes of them."""
