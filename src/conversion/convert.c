@@ -62,6 +62,7 @@
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
+#include "table/policy_scope.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -366,6 +367,8 @@ create_everywhere(List *relids, List *definitions)
 
 	if (node_active_primaries_remote() != NIL)
 	{
+		foreach_oid(relid, relids)
+			policies_check_scope(relid);
 		foreach_ptr(List, definition, definitions)
 			commands = list_concat(commands, definition);
 		foreach_oid(relid, relids)

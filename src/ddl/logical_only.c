@@ -24,10 +24,12 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/node.h"
 #include "compat/fallthrough.h"
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
 #include "resolve/utility.h"
+#include "table/policy_scope.h"
 
 /* Runs the statement here, then on the other nodes. */
 static bool
@@ -87,7 +89,21 @@ comment_utility(UtilityCall *call)
 static bool
 policy_utility(UtilityCall *call, const RangeVar *relation)
 {
-	return utility_table(call, relation, AccessExclusiveLock, AccessExclusiveLock) != NULL && run_and_relay(call);
+	const DistTable *table = utility_table(call, relation, AccessExclusiveLock, AccessExclusiveLock);
+	Oid			relid;
+
+	if (table == NULL)
+		return false;
+	relid = table->relid;
+	utility_check_initiator(call);
+	utility_run(call);
+	if (!call->relayed && node_active_primaries_remote() != NIL)
+	{
+		CommandCounterIncrement();
+		policies_check_scope(relid);
+	}
+	utility_relay(call);
+	return true;
 }
 
 bool

@@ -527,3 +527,21 @@ def test_owner_truncates_with_triggers(cluster, coordinator, schema, table, role
         ("r before 0", 1), ("r later 0", 1), ("t before 0", 1), ("t before 100", 1), ("t later 0", 2)]
     assert value(coordinator, f"SELECT count(*) FROM {schema}.t") == 0
     assert connection.execute("SHOW session_replication_role").fetchone()[0] == "origin"
+
+
+def test_policies_that_read_local_tables(coordinator, schema):
+    """Other nodes couldn't check them: they are refused, with what helps, when they are made, changed, or their table is distributed."""
+    coordinator.execute(f"""
+        SET search_path = {schema};
+        CREATE TABLE allowed (id int PRIMARY KEY); INSERT INTO allowed VALUES (1);
+        CREATE TABLE t (id int); SELECT create_distributed_table('t', 'id');
+        CREATE TABLE later (id int); CREATE VIEW seen AS SELECT id FROM allowed;
+        CREATE POLICY p ON later USING (id IN (SELECT id FROM allowed)); CREATE POLICY every ON t USING (true)""")
+    for statement in ("CREATE POLICY p ON t USING (id IN (SELECT id FROM allowed))", "CREATE POLICY p ON t WITH CHECK (id IN (SELECT id FROM seen))",
+                      "ALTER POLICY every ON t USING (id IN (SELECT id FROM allowed))", "SELECT create_distributed_table('later', 'id')",
+                      "SELECT create_reference_table('later')"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="uses a table that only this node has") as error:
+            coordinator.execute(statement)
+        assert "reference table" in error.value.diag.message_hint
+    coordinator.execute("SELECT create_reference_table('allowed'); SELECT create_distributed_table('later', 'id'); "
+                        "CREATE POLICY p ON t USING (id IN (SELECT id FROM allowed)); RESET search_path")
