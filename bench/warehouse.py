@@ -6,8 +6,8 @@ own servers, and ends with lines that name the goal.  With the defaults, on two 
 
 import argparse
 import importlib.util
-import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +23,7 @@ import servers
 from pomelo_cluster import Cluster
 
 COLUMNAR = ("lineitem", "orders")
+CLIENTS = 4     # that update at once
 KEYED = """
     CREATE TABLE accounts (id int PRIMARY KEY, name text, balance numeric, at timestamp, region int) USING {method};
     INSERT INTO accounts SELECT i, md5(i::text), i / 7.0, timestamp '2024-01-01' + i * interval '1 s', i % 50 FROM generate_series(1, {rows}) i;
@@ -128,19 +129,15 @@ def updates(args):
     count = min(args.rows, 1_000_000)
     with Cluster.temporary("bench-updates", args.base_port, workers=0, settings=UPDATE_SETTINGS) as made, psycopg.connect(made.coordinator.dsn, autocommit=True) as connection:
         connection.execute(KEYED.format(method="columnar", rows=count).rsplit(";", 1)[0])
-        connection.execute("PREPARE change AS UPDATE accounts SET balance = balance + 1 WHERE id = $1")
         print("bytes: all, rows, stripes, their index, primary key")
         print("filled", table_size(connection), flush=True)
-        chosen = random.Random(1)
-        done = 0
-        while done < args.updates:
-            some = min(1000, args.updates - done)
-            with connection.pipeline():
-                for _ in range(some):
-                    connection.execute(f"EXECUTE change({chosen.randint(1, count)})")
-            done += some
-            if done % (args.updates // 5 or 1) == 0:
-                print(done, table_size(connection), flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "script.sql"
+            script.write_text(RATES["UPDATE by key"][0].format(rows=count), encoding="utf-8")
+            for step in range(1, 6):
+                subprocess.run([pgbench.program(), "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", "-t", str(args.updates // 5 // CLIENTS), "-f", str(script),
+                                made.coordinator.dsn], check=True, capture_output=True)
+                print(args.updates * step // 5, table_size(connection), flush=True)
         left = settled_size(connection, 60)
         print("later ", left)
         connection.execute("VACUUM FULL accounts")

@@ -163,41 +163,6 @@ vacuum_stripe_entries(Relation table, int message_level, BufferAccessStrategy st
 	stripe_store_close(&store);
 }
 
-/* As the server vacuums a heap. */
-static void
-vacuum_heap(Relation heap)
-{
-	VacuumParams params = {
-		.options = VACOPT_VACUUM,
-		.freeze_min_age = -1,
-		.freeze_table_age = -1,
-		.multixact_freeze_min_age = -1,
-		.multixact_freeze_table_age = -1,
-		.log_min_duration = -1,
-		.index_cleanup = VACOPTVALUE_AUTO,
-		.truncate = VACOPTVALUE_DISABLED,
-		.nworkers = -1,
-	};
-
-	GetHeapamTableAmRoutine()->relation_vacuum(heap, &params, NULL);
-}
-
-void
-table_vacuum_leftovers(Relation table)
-{
-	Oid			toastid = table->rd_rel->reltoastrelid;
-
-	vacuum_heap(table);
-	vacuum_stripe_entries(table, DEBUG2, NULL);
-	if (OidIsValid(toastid) && ConditionalLockRelationOid(toastid, ShareUpdateExclusiveLock))
-	{
-		Relation	toast = table_open(toastid, NoLock);
-
-		vacuum_heap(toast);
-		table_close(toast, NoLock);
-	}
-}
-
 static bool
 page_is_unused(Relation table, BlockNumber block, BufferAccessStrategy strategy)
 {
@@ -245,6 +210,42 @@ cut_off_row_wise_part(Relation table, BufferAccessStrategy strategy)
 	if (used < pages)
 		RelationTruncate(table, used);
 	UnlockRelation(table, AccessExclusiveLock);
+}
+
+/* As the server vacuums a heap, maybe with unused pages at its end cut off. */
+static void
+vacuum_heap(Relation heap, VacOptValue truncate)
+{
+	VacuumParams params = {
+		.options = VACOPT_VACUUM,
+		.freeze_min_age = -1,
+		.freeze_table_age = -1,
+		.multixact_freeze_min_age = -1,
+		.multixact_freeze_table_age = -1,
+		.log_min_duration = -1,
+		.index_cleanup = VACOPTVALUE_AUTO,
+		.truncate = truncate,
+		.nworkers = -1,
+	};
+
+	GetHeapamTableAmRoutine()->relation_vacuum(heap, &params, NULL);
+}
+
+void
+table_vacuum_leftovers(Relation table)
+{
+	Oid			toastid = table->rd_rel->reltoastrelid;
+
+	vacuum_heap(table, VACOPTVALUE_DISABLED);
+	cut_off_row_wise_part(table, NULL);
+	vacuum_stripe_entries(table, DEBUG2, NULL);
+	if (OidIsValid(toastid) && ConditionalLockRelationOid(toastid, ShareUpdateExclusiveLock))
+	{
+		Relation	toast = table_open(toastid, NoLock);
+
+		vacuum_heap(toast, VACOPTVALUE_ENABLED);
+		table_close(toast, NoLock);
+	}
 }
 
 /* VACUUM VERBOSE: what the stripes are. */
