@@ -28,7 +28,7 @@
 	S(allow_aggregate_worker_combine_on_internal_types, false, "Every aggregate with a combine function is split.") \
 	S(allow_modifications_from_workers_to_replicated_tables, true, "Every node writes all tables.") \
 	S(allow_nested_distributed_execution, false, "Functions in tasks may run statements of their own.") \
-	S(allow_unsafe_constraints, false, "A unique constraint without the distribution column is refused.") \
+	S(allow_unsafe_constraints, false, "With citus.global_indexes, a unique constraint without the distribution column holds over all shards; else it is refused.") \
 	S(enable_binary_protocol, true, "Each column's type decides.") \
 	S(enable_cluster_clock, true, "The clock always runs.") \
 	S(enable_cost_based_connection_establishment, true, "A transaction may write by one connection to each node, so no mode is needed.") \

@@ -35,6 +35,7 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -532,7 +533,8 @@ is_owned_by(Oid relid, List *roles)
 /*
  * DROP OWNED and REASSIGN OWNED lock a role's tables one by one, on one node
  * after the other.  So, as for DROP SCHEMA, all are locked on all nodes first;
- * for other statements, nothing is.
+ * for other statements, and roles whose rights the user doesn't have, which
+ * the server will refuse, nothing is.
  */
 static void
 lock_tables_of_roles(const Node *stmt)
@@ -543,7 +545,12 @@ lock_tables_of_roles(const Node *stmt)
 	List	   *tables = NIL;
 
 	foreach_node(RoleSpec, spec, specs)
-		roles = lappend_oid(roles, get_rolespec_oid(spec, true));
+	{
+		Oid			role = get_rolespec_oid(spec, true);
+
+		if (OidIsValid(role) && has_privs_of_role(GetUserId(), role))
+			roles = lappend_oid(roles, role);
+	}
 	if (roles == NIL)
 		return;
 	foreach_oid(relid, metadata_tables(0))

@@ -213,3 +213,19 @@ def test_many_tables_dropped_without_blocking(cluster, coordinator, connect, sta
     holder.execute("COMMIT")
     assert drop.finish() is None
     coordinator.execute("DROP SCHEMA IF EXISTS dropped_later CASCADE; DROP ROLE dropper")
+
+
+def test_no_lock_without_rights(cluster, coordinator, connect):
+    """Who hasn't a role's rights is refused DROP OWNED at once, not after having waited for, and so blocked, the role's tables."""
+    coordinator.execute("DROP ROLE IF EXISTS dropper, stranger; CREATE ROLE dropper; CREATE ROLE stranger; CREATE SCHEMA owned")
+    coordinator.execute("CREATE TABLE owned.t (id int)")
+    coordinator.execute("SELECT create_distributed_table('owned.t', 'id')")
+    coordinator.execute("ALTER TABLE owned.t OWNER TO dropper")
+    holder, stranger = connect(cluster.workers[0]), connect(cluster.coordinator)
+    holder.execute("BEGIN; LOCK TABLE owned.t IN ACCESS SHARE MODE")
+    stranger.execute("SET ROLE stranger; SET lock_timeout = '20s'")
+    for statement in ("DROP OWNED BY dropper", "REASSIGN OWNED BY dropper TO stranger"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            stranger.execute(statement)
+    holder.execute("ROLLBACK")
+    coordinator.execute("DROP SCHEMA owned CASCADE; DROP ROLE dropper, stranger")
