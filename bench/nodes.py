@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import hundred
 from pomelo_cluster import Cluster
-from usage import backends, cpu, pss
+from usage import backends, cpu, pss, used_by
 
 FIRST_PORT = 9800
 SETTINGS = {"shared_buffers": "16MB", "max_prepared_transactions": "120", "max_worker_processes": "16", "citus.shard_count": "64",
@@ -65,15 +65,15 @@ def keys_of_nodes(made):
 
 def in_new_sessions(made, statement, times):
     """CPU and wall milliseconds of a session that runs the statement once, medians; the first session doesn't count."""
-    keys, samples = keys_of_nodes(made), []
-    for number in range(times + 1):
-        before, start = cpu(made), time.monotonic()
+    def session():
         with connect(made.coordinator) as connection:
-            connection.execute(statement.format(number=number, keys=keys))
-        wall = time.monotonic() - start
-        time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
-        samples.append((cpu(made) - before, wall * 1000))
-    return tuple(statistics.median(sample) for sample in zip(*samples[1:]))
+            connection.execute(statement.format(number=len(samples), keys=keys))
+
+    keys, samples = keys_of_nodes(made), []
+    for _ in range(times + 1):
+        samples.append(used_by(made, session, 0.5))
+    used, took = (statistics.median(sample) for sample in zip(*samples[1:]))
+    return used, took * 1000
 
 
 def idle(made, seconds):

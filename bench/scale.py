@@ -11,8 +11,9 @@ import argparse
 import heapq
 import json
 import random
-import subprocess
 import re
+import statistics
+import subprocess
 import time
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ import usage
 
 ROWS_PER_TARGET, MIN_TARGETS, MOVED_ROWS = 50_000, 2, 200_000   # src/executor/repartition_run.c
 STATEMENTS, EVENTS = 10_000, 100_000        # simulated ones, at most; but two of each client
+SAMPLES = 5                                 # of a measured statement
 
 # CPU milliseconds
 COSTS = {
@@ -178,7 +180,7 @@ def messages(made):
 
 
 def measured(n, port):
-    """kind -> CPU milliseconds and messages of a statement, medians of three, on a cluster of n workers."""
+    """kind -> CPU milliseconds and messages of a statement, medians, on a cluster of n workers."""
     found = {}
     with nodes.Cluster.temporary(f"bench-scale{n}", port, workers=n,
                                  settings={**nodes.SETTINGS, "max_connections": "60", "fsync": "off"}) as made:
@@ -210,17 +212,19 @@ def settle(made):
 
 
 def repeat(made, run, times):
+    """CPU milliseconds and messages of a run, medians."""
+    def work():
+        for _ in range(times):
+            run()
+
     for _ in range(2):
         run()
     samples = []
-    for _ in range(3):
-        time.sleep(0.5)
-        before, sent = usage.cpu(made), messages(made)
-        for _ in range(times):
-            run()
-        time.sleep(0.3)
-        samples.append(((usage.cpu(made) - before) / times, (messages(made) - sent) / times))
-    return sorted(samples)[1]
+    for _ in range(SAMPLES):
+        sent = messages(made)
+        used, _ = usage.used_by(made, work, 0.3)
+        samples.append((used / times, (messages(made) - sent) / times))
+    return tuple(statistics.median(sample) for sample in zip(*samples))
 
 
 def check(sizes, port):

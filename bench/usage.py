@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -34,6 +35,21 @@ def cpu(made):
         except OSError:
             pass
     return total
+
+
+def used_by(made, work, settle):
+    """Milliseconds of CPU time that work() costs a cluster, and seconds that it takes.
+
+    Sessions on other nodes end a moment later, so it waits for `settle` seconds. What the servers use in as much time without
+    work is subtracted: it grows with their number.
+    """
+    before, start = cpu(made), time.monotonic()
+    work()
+    took = time.monotonic() - start
+    time.sleep(settle)
+    used, before, whole = cpu(made) - before, cpu(made), time.monotonic() - start
+    time.sleep(whole)
+    return used - (cpu(made) - before), took
 
 
 def title(pid):
