@@ -52,17 +52,18 @@ typedef struct ShardInfo
 {
 	int64		shardid;
 	HashRange	range;
-	int32		groupid;		/* node group that tasks go to; -1 for a
-								 * reference table (every node) */
 	int64		placementid;	/* of the placement in groupid; 0: none */
 	List	   *others;			/* IntList: groups with further active
 								 * placements */
-	bool		leaving;		/* it is being moved, or was and its former
-								 * placement is still there */
+	int64		former_placementid; /* of its own placement in former_group; 0:
+									 * none */
+	int32		groupid;		/* node group that tasks go to; -1 for a
+								 * reference table (every node) */
 	int32		former_group;	/* the group that had it before it was moved,
 								 * and has not dropped it yet; -1: none */
-	int64		former_placementid; /* of its own placement there; 0: none */
 	TransactionId moved;		/* this node's transaction that set groupid */
+	bool		leaving;		/* it is being moved, or was and its former
+								 * placement is still there */
 	bool		reshaped;		/* it was made from others (DistTable.idle),
 								 * which former_group still has */
 } ShardInfo;

@@ -29,6 +29,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -373,8 +374,7 @@ load_hash_function(DistTable *table)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("could not identify a hash function for type %s", format_type_be(table->dist_type))));
 
-	fmgr_info_cxt(function, &table->hash_fn, CurrentMemoryContext);
-	table->other_hash = palloc0(sizeof(OtherHash));
+	fmgr_info(function, &table->hash_fn);
 	return true;
 }
 
@@ -534,8 +534,9 @@ load_triggers(DistTable *table)
 	table_close(rel, AccessShareLock);
 }
 
-bool
-metadata_load(Oid relid, DistTable *table)
+/* metadata_load, which leaves also what it needed meanwhile in memory. */
+static bool
+load_all(Oid relid, DistTable *table)
 {
 	MetadataReader reader;
 	bool		distributed;
@@ -572,5 +573,39 @@ metadata_load(Oid relid, DistTable *table)
 
 	UnregisterSnapshot(reader.snapshot);
 	table_close(reader.partition, AccessShareLock);
+	return distributed;
+}
+
+/* A copy of shards in CurrentMemoryContext; NULL of none. */
+static ShardInfo *
+copy_loaded_shards(const ShardInfo *shards, int n)
+{
+	ShardInfo  *copies = n == 0 ? NULL : palloc(sizeof(ShardInfo) * n);
+
+	for (int i = 0; i < n; i++)
+	{
+		copies[i] = shards[i];
+		copies[i].others = list_copy(shards[i].others);
+	}
+	return copies;
+}
+
+bool
+metadata_load(Oid relid, DistTable *table)
+{
+	MemoryContext loading = AllocSetContextCreate(CurrentMemoryContext, "citus metadata loading", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = MemoryContextSwitchTo(loading);
+	bool		distributed = load_all(relid, table);
+
+	MemoryContextSwitchTo(context);
+	if (distributed)
+	{
+		fmgr_info_copy(&table->hash_fn, &table->hash_fn, context);
+		table->other_hash = palloc0(sizeof(OtherHash));
+		table->shards = copy_loaded_shards(table->shards, table->nshards);
+		table->idle = copy_loaded_shards(table->idle, table->nidle);
+		table->global_columns = bms_copy(table->global_columns);
+	}
+	MemoryContextDelete(loading);
 	return distributed;
 }

@@ -12,7 +12,8 @@
 
 /*
  * Fills in *table (already zeroed) from the catalogs, with what it points to
- * in CurrentMemoryContext; false if relid is not distributed.
+ * in CurrentMemoryContext, and nothing else there; false if relid is not
+ * distributed.
  */
 extern bool metadata_load(Oid relid, DistTable *table);
 

@@ -33,8 +33,8 @@
  * The maximal size of the cache, in bytes that entries have allocated, and of
  * one entry.
  */
-#define MAX_BYTES (8 * 1024 * 1024)
-#define MAX_ENTRY_BYTES (MAX_BYTES / 16)
+#define MAX_BYTES (4 * 1024 * 1024)
+#define MAX_ENTRY_BYTES (MAX_BYTES / 8)
 
 typedef struct TextEntry
 {
