@@ -29,8 +29,10 @@
 
 #include <signal.h>
 
+#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/lock.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 
@@ -213,6 +215,18 @@ backend_end_resting(Oid database, int n)
 		n--;
 	}
 	LWLockRelease(backends_shared->header.lock);
+}
+
+bool
+backend_database_is_wanted(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	(void) LockRelease(&tag, RowExclusiveLock, true);
+	return false;
 }
 
 void

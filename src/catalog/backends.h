@@ -88,6 +88,12 @@ extern bool backend_serve(uint64 gpid);
  */
 extern void backend_end_resting(Oid database, int n);
 
+/*
+ * Whether a session waits until nobody else uses this session's database, as
+ * for DROP DATABASE.  May be called outside of a transaction.
+ */
+extern bool backend_database_is_wanted(void);
+
 /* Defaults of roles or databases have changed; takes no lock. */
 extern void backend_defaults_changed(void);
 

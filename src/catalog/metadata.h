@@ -94,4 +94,10 @@ extern Oid	shard_local_relid(Oid relid, int64 shardid);
 /* This node's group id, from pg_dist_local_group (0 is the coordinator). */
 extern int32 metadata_local_group(void);
 
+/*
+ * Whether this node was a worker when this session last looked; may be called
+ * outside of a transaction.
+ */
+extern bool metadata_was_worker(void);
+
 #endif							/* CITUS_CATALOG_METADATA_H */

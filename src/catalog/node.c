@@ -122,6 +122,12 @@ metadata_local_group(void)
 	return group;
 }
 
+bool
+metadata_was_worker(void)
+{
+	return local_group != GROUP_UNKNOWN && local_group != COORDINATOR_GROUP;
+}
+
 static int
 compare_nodes(const ListCell *a, const ListCell *b)
 {

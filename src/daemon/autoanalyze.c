@@ -223,7 +223,7 @@ start_analyze_worker(void)
 	MemoryContextSwitchTo(old_context);
 }
 
-static const DaemonJob autoanalyze_job = {"autoanalyze", &autoanalyze_naptime, NULL, start_analyze_worker, NULL};
+static const DaemonJob autoanalyze_job = {"autoanalyze", &autoanalyze_naptime, NULL, start_analyze_worker, NULL, NULL, metadata_was_worker};
 
 void
 autoanalyze_stop(void)

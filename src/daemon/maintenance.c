@@ -15,12 +15,14 @@
  *
  * The launcher then starts it again, if the database is still there.
  *
+ * Many servers may share a machine, and most are idle, so what is done every
+ * second begins no transaction.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
@@ -40,6 +42,7 @@
 
 #include "catalog/backends.h"
 #include "catalog/follower.h"
+#include "catalog/metadata.h"
 #include "cluster/member_sync.h"
 #include "columnar/compaction.h"
 #include "daemon/private.h"
@@ -53,6 +56,9 @@
 
 #define MAX_JOBS 16
 #define CYCLE_MS 1000
+
+/* How often the worker looks whether the extension is still there. */
+#define EXTENSION_CHECK_MS 5000
 
 /* A job that is wanted runs, at most, this often. */
 #define SOON_MS 5000
@@ -79,10 +85,10 @@ recover_2pc(void)
 }
 
 static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, NULL, recover_2pc, txn_recovery_wanted};
-static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, NULL, members_sync, NULL};
+static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, NULL, members_sync, NULL, NULL, metadata_was_worker};
 static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock_interval, deadlock_job, NULL, NULL, deadlock_nobody_waits};
-static const DaemonJob tasks_job = {"background tasks", &jobs_queue_interval, NULL, jobs_run_queue, NULL, jobs_queue_changed};
-static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_rebalance_interval, automatic_rebalance, NULL};
+static const DaemonJob tasks_job = {"background tasks", &jobs_queue_interval, NULL, jobs_run_queue, NULL, jobs_queue_changed, jobs_queue_needless};
+static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_rebalance_interval, automatic_rebalance, NULL, NULL, metadata_was_worker};
 
 static const DaemonJob compaction_job = {"compaction of columnar tables", &columnar_compaction_naptime, NULL,
 columnar_compaction_job, NULL, columnar_compaction_goes_on};
@@ -174,6 +180,18 @@ lock_extension(void)
 	return get_extension_oid("citus", true) == extension;
 }
 
+/* Whether that many milliseconds have passed since the last time. */
+static bool
+is_time(TimestampTz *last, int ms)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!TimestampDifferenceExceeds(*last, now, ms))
+		return false;
+	*last = now;
+	return true;
+}
+
 /*
  * Whether this server is another one than its node, so that it may not work
  * for it; logged once in a while.
@@ -182,17 +200,13 @@ static bool
 is_copy_of_node(void)
 {
 	static TimestampTz logged_at = 0;
-	TimestampTz now = GetCurrentTimestamp();
 
 	if (own_address_answer() != OWN_ADDRESS_ORIGINAL)
 		return false;
-	if (TimestampDifferenceExceeds(logged_at, now, COPY_LOG_MS))
-	{
-		logged_at = now;
+	if (is_time(&logged_at, COPY_LOG_MS))
 		ereport(LOG,
 				(errmsg("no maintenance is done, since the address of this node leads to another server with its data"),
 				 errhint("If this server has a copy of a node's data, run citus_separate_copy on the copied coordinator.")));
-	}
 	return true;
 }
 
@@ -212,48 +226,30 @@ daemon_in_transaction(void (*what) (void), const char *name)
 	run_in_transaction(run_unless_dropped, name);
 }
 
-static bool must_end;
-
-/*
- * Whether no session holds, or waits for, a lock on our database that keeps
- * sessions out; takes one that does so.
- */
-static bool
-lock_database(void)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	return LockAcquire(&tag, RowExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
-}
-
-/* Sets must_end when there is a reason to end. */
 static void
-check_reasons_to_end(void)
+look_for_extension(void)
 {
-	if (!lock_database())
-	{
-		backend_end_resting(MyDatabaseId, MaxBackends);
-		must_end = true;
-	}
-	else if (!OidIsValid(get_extension_oid("citus", true)))
-		must_end = ends_for_good = true;
+	ends_for_good = !OidIsValid(get_extension_oid("citus", true));
 }
 
-/* Ends the process if there is a reason, which is checked once in a cycle. */
+/* Ends the process if there is a reason. */
 static void
 check_now_and_then(void)
 {
-	static TimestampTz last_check = 0;
-	TimestampTz now = GetCurrentTimestamp();
+	static TimestampTz database_checked = 0;
+	static TimestampTz extension_checked = 0;
 
-	if (!TimestampDifferenceExceeds(last_check, now, CYCLE_MS))
-		return;
-	last_check = now;
-	must_end = false;
-	run_in_transaction(check_reasons_to_end, "check");
-	if (must_end)
+	if (is_time(&database_checked, CYCLE_MS) && backend_database_is_wanted())
+	{
+		backend_end_resting(MyDatabaseId, MaxBackends);
 		proc_exit(0);
+	}
+	if (is_time(&extension_checked, EXTENSION_CHECK_MS))
+	{
+		run_in_transaction(look_for_extension, "check");
+		if (ends_for_good)
+			proc_exit(0);
+	}
 }
 
 /* Milliseconds between two runs of a job; not above 0: never. */

@@ -64,6 +64,9 @@ extern void jobs_run_queue(void);
  */
 extern bool jobs_queue_changed(void);
 
+/* Whether it has nothing to do, since only the coordinator runs tasks. */
+extern bool jobs_queue_needless(void);
+
 /*
  * Ends all processes that this one has started, when the maintenance worker
  * exits.

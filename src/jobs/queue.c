@@ -116,6 +116,12 @@ jobs_queue_changed(void)
 	return false;
 }
 
+bool
+jobs_queue_needless(void)
+{
+	return metadata_was_worker() && !jobs_queue_changed();
+}
+
 static void
 forget_ended(void)
 {

@@ -20,7 +20,6 @@
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc_tables.h"
@@ -68,16 +67,6 @@ has_placeholders(void)
 	return false;
 }
 
-/* Whether a session waits until nobody uses the database, as DROP DATABASE. */
-static bool
-database_is_wanted(void)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	return LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL;
-}
-
 static void
 check_caller(FunctionCallInfo fcinfo)
 {
@@ -106,7 +95,7 @@ citus_internal_session_rest(PG_FUNCTION_ARGS)
 {
 	check_caller(fcinfo);
 	pool_keep_idle();
-	if (is_counted() || has_placeholders() || database_is_wanted() || !free_slots_for_rest() || !backend_rest())
+	if (is_counted() || has_placeholders() || backend_database_is_wanted() || !free_slots_for_rest() || !backend_rest())
 	{
 		whereToSendOutput = DestNone;
 		proc_exit(0);
