@@ -169,7 +169,7 @@ COMMENT ON FUNCTION citus_internal.exchange_send_row(internal, text, integer[], 
 	'transition function of exchange_send';
 
 CREATE FUNCTION citus_internal.exchange_send_end(state internal)
-	RETURNS text LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_exchange_send_end';
+	RETURNS bytea LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_exchange_send_end';
 COMMENT ON FUNCTION citus_internal.exchange_send_end(internal) IS
 	'final function of exchange_send';
 
@@ -177,4 +177,4 @@ CREATE AGGREGATE citus_internal.exchange_send(id text, map integer[], hash integ
 	SFUNC = citus_internal.exchange_send_row, STYPE = internal,
 	FINALFUNC = citus_internal.exchange_send_end, FINALFUNC_MODIFY = READ_WRITE);
 COMMENT ON AGGREGATE citus_internal.exchange_send(text, integer[], integer, "any") IS
-	'sends rows to exchanges on the nodes that a map gives for their hash values';
+	'sends rows to exchanges on the nodes that a map gives for their hash values, or returns them if they are few';

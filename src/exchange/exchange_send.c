@@ -11,8 +11,9 @@
  * the next one is filled, which bounds memory; since it only stores rows and
  * never waits, nodes can't deadlock.
  *
- * The result is a name and the number of rows.  Readers read only the rows of
- * names that their initiator has received, so the rows of a task that was
+ * The result is a name, the number of rows, and rows that are too few for
+ * connections to their nodes (exchange_relay.c).  Readers read only the rows
+ * of names that their initiator has received, so the rows of a task that was
  * repeated after a lost connection are read once.
  *
  *-------------------------------------------------------------------------
@@ -20,15 +21,16 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "libpq/pqformat.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
 #include "catalog/metadata.h"
 #include "compat/sql_function.h"
+#include "exchange/exchange_relay.h"
 #include "exchange/exchange_row.h"
 #include "exchange/exchange_store.h"
 #include "remote/connection.h"
-#include "remote/node_call.h"
 #include "sharding/hash.h"
 
 /* Arguments of the aggregate in front of the columns, without its state. */
@@ -59,6 +61,7 @@ typedef struct ExchangeSend
 	char		source[EXCHANGE_ID_SIZE];
 	ExchangeRow *row;
 	int64		nrows;
+	bool		stores;			/* rows are stored under the source's name */
 	Datum	   *values;
 	bool	   *nulls;
 	int			nranges;
@@ -108,34 +111,28 @@ connect_target(ExchangeTarget *target)
 	return remote_acquire_alone(target->groupid, &target->owner);
 }
 
-/* Sends a target's batch to its node. */
-static void
-send_batch(ExchangeTarget *target)
+static bool
+is_own_node(const ExchangeTarget *target)
 {
-	char	   *values[] = {target->send->id, target->send->source, target->batch.data};
-	int			lengths[] = {strlen(values[0]), strlen(values[1]), target->batch.len};
-	int			formats[] = {1, 1, 1};
-	RemoteParams params = {.count = 3,.types = node_types(NODE_exchange_receive),.values = values,.lengths = lengths,.formats = formats};
-
-	if (target->conn == NULL)
-		target->conn = connect_target(target);
-	if (target->sent)
-		remote_finish(target->conn);
-	remote_send(target->conn, "SELECT citus_internal.exchange_receive($1, $2, $3)", &params, SEND_LONE);
-	target->sent = true;
+	return target->groupid == metadata_local_group();
 }
 
-/* Empties a target's batch. */
+/* Empties a target's batch: sends it to its node. */
 static void
 flush_target(ExchangeTarget *target)
 {
 	if (target->batch.len == 0)
 		return;
-	if (target->groupid == metadata_local_group())
-		exchange_store_append(target->send->id, target->send->source, target->batch.data, target->batch.len);
-	else
-		send_batch(target);
-	resetStringInfo(&target->batch);
+	if (!is_own_node(target))
+	{
+		if (target->conn == NULL)
+			target->conn = connect_target(target);
+		if (target->sent)
+			remote_finish(target->conn);
+		target->sent = true;
+	}
+	exchange_pass(target->conn, target->send->id, target->send->source, &target->batch);
+	target->send->stores = true;
 }
 
 /* Waits until a target has stored all rows, and releases its connection. */
@@ -271,22 +268,75 @@ citus_internal_exchange_send_row(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(send);
 }
 
+/* Whether the initiator is to pass the rows on. */
+static bool
+is_relayed(const ExchangeTarget *target)
+{
+	return target->batch.len > 0 && target->conn == NULL && !is_own_node(target);
+}
+
 /*
- * citus_internal.exchange_send_end(internal): the source's name and number of
- * rows, separated by a blank; null if there were none.
+ * Whether the rows that are left for nodes that this session has no connection
+ * to are too few for it to open some.
+ */
+static bool
+is_little(const ExchangeSend *send)
+{
+	int64		size = 0;
+	int			ntargets = 0;
+
+	foreach_ptr(const ExchangeTarget, target, send->targets)
+	{
+		if (!is_relayed(target))
+			continue;
+		size += target->batch.len;
+		ntargets++;
+	}
+	return size <= EXCHANGE_RELAY_SIZE && size <= (int64) ntargets * EXCHANGE_RELAY_TARGET_SIZE;
+}
+
+/* The answer, in the form that exchange_relay.c describes. */
+static bytea *
+make_answer(ExchangeSend *send)
+{
+	StringInfoData answer;
+	char		name[EXCHANGE_ID_SIZE] = "";
+
+	if (send->stores)
+		memcpy(name, send->source, sizeof(name));
+	pq_begintypsend(&answer);
+	pq_sendint64(&answer, send->nrows);
+	pq_sendbytes(&answer, name, sizeof(name));
+	foreach_ptr(const ExchangeTarget, target, send->targets)
+	{
+		if (!is_relayed(target))
+			continue;
+		pq_sendint32(&answer, target->groupid);
+		pq_sendint32(&answer, target->batch.len);
+		pq_sendbytes(&answer, target->batch.data, target->batch.len);
+	}
+	return pq_endtypsend(&answer);
+}
+
+/*
+ * citus_internal.exchange_send_end(internal): what exchange_relay_take is to
+ * get; null if there were no rows.
  */
 SQL_FUNCTION(citus_internal_exchange_send_end);
 Datum
 citus_internal_exchange_send_end(PG_FUNCTION_ARGS)
 {
 	ExchangeSend *send = PG_ARGISNULL(0) ? NULL : (ExchangeSend *) PG_GETARG_POINTER(0);
-	ListCell   *cell;
+	bool		little;
 
 	if (send == NULL)
 		PG_RETURN_NULL();
-	foreach(cell, send->targets)
-		flush_target(lfirst(cell));
-	foreach(cell, send->targets)
-		finish_target(lfirst(cell));
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%s " INT64_FORMAT, send->source, send->nrows)));
+	little = is_little(send);
+	foreach_ptr(ExchangeTarget, target, send->targets)
+		if (!little || !is_relayed(target))
+			flush_target(target);
+	foreach_ptr(ExchangeTarget, target, send->targets)
+		if (!little || !is_relayed(target))
+			finish_target(target);
+	PG_RETURN_BYTEA_P(make_answer(send));
 }

@@ -5,10 +5,11 @@
  *	  start.
  *
  * The moved side of a join (planner/repartition.c) is a child of the scan,
- * itself a scan, whose tasks send their rows to an exchange and return only
- * the names of the sources.  After the tasks of the scan are made, an exchange
- * is opened on each of their nodes, over a connection that is kept for it. The
- * child gets the map from hash values to nodes, and runs to its end.
+ * itself a scan, whose tasks send their rows to an exchange, and return the
+ * names of the sources and the rows of those that have few.  After the tasks
+ * of the scan are made, an exchange is opened on each of their nodes, over a
+ * connection that is kept for those of all children.  The child gets the map
+ * from hash values to nodes, and runs to its end.
  *
  * A node's task reads all rows that were sent to the node, so a node must have
  * one task, which can't follow its shards elsewhere.
@@ -25,6 +26,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
+#include "exchange/exchange_relay.h"
 #include "exchange/exchange_store.h"
 #include "executor/repartition_run.h"
 #include "executor/task_follow.h"
@@ -99,47 +101,58 @@ task_groups(const DistScanState *state)
  * many.
  */
 static void
-lose_exchange(void *arg)
+lose_exchanges(void *arg)
 {
-	DistScanState *child = arg;
+	DistScanState *state = arg;
 	ListCell   *cell;
 
-	if (child->exchange.name == NULL || GetCurrentTransactionNestLevel() < 2)
+	if (GetCurrentTransactionNestLevel() < 2)
 		return;
-	foreach(cell, child->exchange.conns)
+	foreach(cell, state->holders)
 		remote_close_own(lfirst(cell));
-	exchange_store_drop(child->exchange.name);
+	foreach(cell, state->exchanges)
+		exchange_store_drop(lfirst(cell));
 }
 
 /*
- * Opens a child's exchange on all of the nodes, each by a connection that
- * holds it, in the context of the scan's run.
+ * Takes a connection to each of the nodes but this one, for exchanges, in the
+ * context of the scan's run.
  */
 static void
-open_exchange(DistScanState *child, const Bitmapset *groups)
+take_holders(DistScanState *state, const Bitmapset *groups)
 {
-	char	   *command = node_call(NODE_exchange_create, node_text(child->exchange.name));
 	int			group = -1;
-	ListCell   *cell;
 
-	child->exchange.end.func = lose_exchange;
-	child->exchange.end.arg = child;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &child->exchange.end);
+	state->exchanges_end.func = lose_exchanges;
+	state->exchanges_end.arg = state;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &state->exchanges_end);
 	while ((group = bms_next_member(groups, group)) >= 0)
-	{
-		RemoteConn *conn;
+		if (group != metadata_local_group())
+			state->holders = lappend(state->holders, remote_acquire_own(group, &exchange_owner));
+}
 
-		if (group == metadata_local_group())
-		{
-			exchange_store_create(child->exchange.name, false);
-			continue;
-		}
-		conn = remote_acquire_own(group, &exchange_owner);
-		remote_send(conn, command, NULL, SEND_LONE);
-		child->exchange.conns = lappend(child->exchange.conns, conn);
-	}
-	foreach(cell, child->exchange.conns)
-		remote_finish(lfirst(cell));
+/* Has all holders run a command about an exchange, those that can. */
+static void
+tell_holders(const DistScanState *state, const char *command)
+{
+	foreach_ptr(RemoteConn, conn, state->holders)
+		if (conn->state == REMOTE_IDLE)
+			remote_send(conn, command, NULL, SEND_LONE);
+	foreach_ptr(RemoteConn, conn, state->holders)
+		if (conn->state == REMOTE_BUSY)
+			remote_finish(conn);
+}
+
+/* Opens a child's exchange on all of the nodes. */
+static void
+open_exchange(DistScanState *state, const char *name, const Bitmapset *groups)
+{
+	char	   *command = node_call(NODE_exchange_create, node_text(name));
+
+	state->exchanges = lappend(state->exchanges, unconstify(char *, name));
+	if (bms_is_member(metadata_local_group(), groups))
+		exchange_store_create(name, false);
+	tell_holders(state, command);
 	pfree(command);
 }
 
@@ -215,19 +228,17 @@ make_exchange_map(const DistScanState *state, const List *tasks)
  * gets.
  */
 static void
-run_sending_child(DistScanState *child, int ntargets)
+run_sending_child(const DistScanState *state, DistScanState *child, int ntargets)
 {
-	ArrayBuildState *sources = initArrayResult(TEXTOID, CurrentMemoryContext, false);
 	MemoryContext context = CurrentMemoryContext;
+	ExchangeRelay *relay = exchange_relay_create(child->exchange.name, state->holders);
 	int64		nrows = 0;
 
 	for (;;)
 	{
 		TupleTableSlot *slot;
 		bool		isnull;
-		Datum		sent;
-		char	   *answer;
-		char	   *blank;
+		Datum		answer;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(child->css.ss.ps.state->es_query_cxt);
@@ -235,18 +246,11 @@ run_sending_child(DistScanState *child, int ntargets)
 		MemoryContextSwitchTo(context);
 		if (TupIsNull(slot))
 			break;
-		sent = slot_getattr(slot, 1, &isnull);
-		if (isnull)
-			continue;
-		answer = TextDatumGetCString(sent);
-		blank = strchr(answer, ' ');
-		if (blank == NULL)
-			elog(ERROR, "unexpected answer of exchange_send: %s", answer);
-		nrows += strtoi64(blank + 1, NULL, 10);
-		*blank = '\0';
-		sources = accumArrayResult(sources, CStringGetTextDatum(answer), false, TEXTOID, context);
+		answer = slot_getattr(slot, 1, &isnull);
+		if (!isnull)
+			nrows += exchange_relay_take(relay, DatumGetByteaPP(answer));
 	}
-	child->exchange.params[1].value = makeArrayResult(sources, context);
+	child->exchange.params[1].value = PointerGetDatum(exchange_relay_end(relay));
 	child->exchange.params[1].isnull = false;
 	child->exchange.params[2].value = Int64GetDatum(nrows / ntargets + 1);
 	child->exchange.params[2].isnull = false;
@@ -269,48 +273,29 @@ repartition_run(DistScanState *state)
 		{
 			state->spec.tasks = choose_targets(state, tasks);
 			groups = task_groups(state);
+			take_holders(state, groups);
 		}
 		child->exchange.map = make_exchange_map(state, tasks);
-		open_exchange(child, groups);
+		open_exchange(state, child->exchange.name, groups);
 		if (child->phase != SCAN_NEW)
 			ExecReScan(&child->css.ss.ps);
-		run_sending_child(child, bms_num_members(groups));
+		run_sending_child(state, child, bms_num_members(groups));
 	}
-}
-
-/* Drops a child's exchange on its nodes. */
-static void
-drop_exchange(DistScanState *child)
-{
-	char	   *command = node_call(NODE_exchange_drop, node_text(child->exchange.name));
-
-	exchange_store_drop(child->exchange.name);
-	foreach_ptr(RemoteConn, conn, child->exchange.conns)
-	{
-		if (conn->state == REMOTE_IDLE)
-			remote_send(conn, command, NULL, SEND_LONE);
-	}
-	foreach_ptr(RemoteConn, conn, child->exchange.conns)
-	{
-		if (conn->state == REMOTE_BUSY)
-			remote_finish(conn);
-		remote_end_own(conn, &exchange_owner);
-	}
-	child->exchange.conns = NIL;
-	child->exchange.name = NULL;
-	pfree(command);
 }
 
 void
 repartition_end(DistScanState *state)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->css.custom_ps)
+	foreach_ptr(const char, name, state->exchanges)
 	{
-		DistScanState *child = repartition_child(lfirst(cell));
+		char	   *command = node_call(NODE_exchange_drop, node_text(name));
 
-		if (child != NULL && child->exchange.name != NULL)
-			drop_exchange(child);
+		exchange_store_drop(name);
+		tell_holders(state, command);
+		pfree(command);
 	}
+	foreach_ptr(RemoteConn, conn, state->holders)
+		remote_end_own(conn, &exchange_owner);
+	state->exchanges = NIL;
+	state->holders = NIL;
 }

@@ -59,10 +59,8 @@ typedef struct KeptRows
  */
 typedef struct ScanExchange
 {
-	const char *name;			/* NULL when it is not open */
+	const char *name;
 	ArrayType  *map;			/* which node gets which hash values */
-	List	   *conns;			/* RemoteConn of each node that holds it */
-	MemoryContextCallback end;	/* if the scan isn't ended itself */
 	ParamExternData *params;	/* with which the parent's tasks find the
 								 * rows */
 } ScanExchange;
@@ -98,6 +96,12 @@ typedef struct DistScanState
 	bool		busy;			/* a row is being fetched */
 	bool		broadcast;		/* the child plans have run */
 	ScanExchange exchange;
+	List	   *exchanges;		/* names (char *) of the child scans' that are
+								 * open */
+	List	   *holders;		/* RemoteConn of each other node that holds
+								 * them */
+	MemoryContextCallback exchanges_end;	/* if the scan isn't ended
+											 * itself */
 
 	/* all runs */
 	int			runs;			/* that have ended */

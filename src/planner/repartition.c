@@ -76,7 +76,7 @@ make_send(const Repartition *repartition)
 	ListCell   *cell;
 
 	send->aggfnoid = moved_rows_function("exchange_send", lengthof(args), args);
-	send->aggtype = TEXTOID;
+	send->aggtype = BYTEAOID;
 	send->inputcollid = DEFAULT_COLLATION_OID;
 	send->aggtranstype = InvalidOid;
 	send->aggkind = AGGKIND_NORMAL;

@@ -17,7 +17,9 @@ SESSIONS = 3
 def narrow():
     """Four workers, of which each has fewer connections than sessions of the other nodes want."""
     with servers.cluster(purpose="check-narrow", workers=WORKERS,
-                         settings={"max_connections": MAX_CONNECTIONS, "superuser_reserved_connections": 2}) as made:
+                         settings={
+                             "max_connections": MAX_CONNECTIONS, "superuser_reserved_connections": 2,
+                             "citus.enable_stat_counters": "on", "citus.kept_connection_lifetime": 0}) as made:
         with servers.connect(made.coordinator) as connection:
             fill(connection, "t", 1000)
             fill(connection, "u", 1000)
@@ -105,6 +107,59 @@ def test_what_statements_open(narrow, connect, statement, nodes):
     opened = [sessions_of(connection, node) for node in narrow.workers]
     assert max(opened) == 1
     assert sum(opened) == nodes
+
+
+@pytest.fixture(scope="module")
+def exchanged(narrow):
+    """Tables for the manual's table of connections; keys of x whose rows are on two nodes."""
+    with servers.connect(narrow.coordinator) as connection:
+        for table in ("x", "y"):
+            connection.execute(f"CREATE TABLE {table} (id bigint, other bigint, filler text)")
+            connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
+            connection.execute(f"INSERT INTO {table} SELECT g, g * 7, repeat('x', 200) FROM generate_series(1, 15000) g")
+            connection.execute(f"ANALYZE {table}")
+        connection.execute("CREATE TABLE ref (id bigint); SELECT create_reference_table('ref'); INSERT INTO ref VALUES (1)")
+        return [key for key, in rows(connection, """
+            SELECT (SELECT min(g) FROM generate_series(1, 1000) g WHERE get_shard_id_for_distribution_column('x', g) = ANY (array_agg(shardid)))
+            FROM citus_shards WHERE table_name = 'x'::regclass GROUP BY nodeport LIMIT 2""")]
+
+
+EXCHANGE = "SELECT max({0}) FROM x JOIN y ON x.other = y.other"     # not to be grouped before the join
+TARGETS = 2     # nodes that get rows, as there are few
+
+
+@pytest.mark.parametrize("statement,own,others", [
+    ("SELECT * FROM x WHERE id = 1", {1}, 0), ("UPDATE x SET filler = filler WHERE id = 1", {1}, 0), ("SELECT count(*) FROM x", {WORKERS}, 0),
+    ("SELECT count(*) FROM x TABLESAMPLE system (1)", range(WORKERS, 16 * WORKERS), 0),
+    ("UPDATE x SET filler = filler WHERE id < 10", {WORKERS}, 0), ("COPY", {WORKERS}, 0),
+    ("BEGIN; UPDATE x SET filler = filler WHERE id = {keys[0]}; UPDATE x SET filler = filler WHERE id = {keys[1]}; COMMIT", {2}, 0),
+    ("UPDATE ref SET id = id", {WORKERS}, 0), ("CREATE INDEX ON y (other)", {WORKERS}, 0),
+    (EXCHANGE.format("x.id + y.id"), {WORKERS + TARGETS}, 0), (EXCHANGE.format("x.filler || y.filler"), {WORKERS + TARGETS}, TARGETS * (WORKERS - 1))])
+def test_connections_of_a_new_session(narrow, exchanged, connect, statement, own, others):
+    """Each row of the manual's table of connections: what the statement's server opens, and what the nodes open to each other."""
+    def made():
+        return [value(watcher, "SELECT connection_establishment_succeeded FROM citus_stat_counters WHERE name = current_database()")
+                for watcher in watchers]
+
+    def opened():
+        before = made()
+        with servers.connect(narrow.coordinator) as connection:
+            connection.execute("SET citus.executor_slow_start_interval = '10s'")
+            connection.execute("SET citus.enable_broadcast_joins = off")
+            if statement == "COPY":
+                with connection.cursor().copy("COPY x FROM STDIN") as copy:
+                    for key in range(20100, 20200):
+                        copy.write_row((key, 0, ""))
+            else:
+                connection.execute(statement.format(keys=exchanged))
+            first, *rest = [after - earlier for after, earlier in zip(made(), before)]
+        return first, sum(rest)
+
+    watchers = [connect(node) for node in narrow.nodes]
+    counts = [opened()]
+    while len(counts) < 5 and not (counts[-1][0] in own and counts[-1][1] == others):
+        counts.append(opened())     # meanwhile nodes may have opened connections for other purposes
+    assert counts[-1][0] in own and counts[-1][1] == others, counts
 
 
 def test_idle_sessions_leave_some(narrow, connect):
