@@ -1,8 +1,9 @@
 """Global indexes: look-ups by a unique key that isn't the distribution column, and what such a key costs writers.
 
-Look-ups stand beside a plain server's by the same index. Of writes, the figure that counts is the ratio to the same
-write of a table without the key, on the same cluster; the *bound* is what a second row in another table costs, which
-an entry can't undercut: two plain INSERTs in a transaction, of tables that are distributed by different columns.
+Look-ups stand beside a plain server's by the same index; their *bound* is two selects by distribution columns, of the
+entry and of the row. Of writes, the figure that counts is the ratio to the same write of a table without the key, on the
+same cluster, with that of a plain server beside it; the bound is what a second row in another table costs, which an
+entry can't undercut: two plain INSERTs in a transaction, of tables that are distributed by different columns.
 """
 
 import statistics
@@ -28,6 +29,8 @@ WRITTEN = {
     "gi_without": ("tenant", "CREATE INDEX ON gi_without (code)"),
     "gi_entries": ("code", "CREATE UNIQUE INDEX ON gi_entries (code)"),
 }
+ONE_LOOKUP = "\\set code random(1, :rows)\nSELECT name FROM {table} WHERE code = :code;\n"
+BOUND = "\\set code random(1, :rows)\nSELECT name FROM gi_32 WHERE tenant = :code;\nSELECT note FROM gi_without WHERE tenant = :code;\n"
 ROW = "\\set code random(1, 1000000000000)\n\\set tenant random(1, 1000000)\n"
 INSERT = "INSERT INTO {name} VALUES (:tenant, :code, 'name', 0);\n"
 WRITES = {
@@ -51,17 +54,23 @@ def global_index(sides, plan, say):
         loads = ((Load("prepared", 8, "coordinator"), [plain, cluster]), (Load("prepared", 64, "coordinator"), [plain, *through]))
         for load_, measured in loads if chosen(plan, "look-up") else ():
             for table in LOOKED_UP:
-                arguments = script(folder, f"\\set code random(1, :rows)\nSELECT name FROM {table} WHERE code = :code;\n", rows)
+                arguments = script(folder, ONE_LOOKUP.format(table=table), rows)
                 yield interleave(Result("global_index", f"look-up, {table}, {load_}", plain.name), measured, plan.rounds,
                                  lambda side, load_=load_, arguments=arguments: pgbench.measure(side, arguments, load_, plan.seconds))
+        if chosen(plan, "look-up"):
+            bound = script(folder, BOUND, rows)
+            one = script(folder, ONE_LOOKUP.format(table="gi_32"), rows)
+            yield interleave(Result("global_index", "look-up, bound: two routed selects", plain.name), [plain, cluster], plan.rounds,
+                             lambda side: pgbench.measure(side, one if side is plain else bound, Load("prepared", 8, "coordinator"), plan.seconds))
         if chosen(plan, "first"):
-            yield Figures("global_index", "first look-up of a session, 1,024 shards", "ms", {
-                side.name: first_lookup(side) for side in (plain, cluster)})
+            yield Figures("global_index", "first statement of a session, 1,024 shards", "ms", {
+                f"{side.name}, {what}": first_statement(side, column) for side in (plain, cluster)
+                for what, column in (("look-up", "code"), ("routed", "tenant"))})
         for name, scripts in WRITES.items():
             if chosen(plan, name):
-                yield ratios(cluster, plan, name, [script(folder, text, rows) for text in scripts])
+                yield ratios((plain, cluster), plan, name, [script(folder, text, rows) for text in scripts])
     if chosen(plan, "copy"):
-        yield copies(cluster, plan, rows)
+        yield copies((plain, cluster), plan, rows)
 
 
 def chosen(plan, name):
@@ -85,7 +94,7 @@ def make(side, connection, name, index, distribution):
     connection.execute(KEYED.format(name=name))
     if side.form == "cluster":
         connection.execute(f"SELECT create_distributed_table('{name}', {distribution})")
-        connection.execute(f"CREATE INDEX ON {name} (tenant)")
+    connection.execute(f"CREATE INDEX ON {name} (tenant)")
     connection.execute((INDEXES if side.form == "cluster" else "") + index)
 
 
@@ -96,42 +105,50 @@ def script(folder, text, rows):
     return ["-f", str(path), "-D", f"rows={rows}"]
 
 
-def first_lookup(side):
+def first_statement(side, column):
     """The median over new sessions."""
     times = []
     for number in range(15):
         with side.connect() as connection:
             began = time.perf_counter()
-            connection.execute(f"SELECT name FROM gi_1024 WHERE code = {number + 1}").fetchall()
+            connection.execute(f"SELECT name FROM gi_1024 WHERE {column} = {number + 1}").fetchall()
             times.append((time.perf_counter() - began) * 1000)
     return round(statistics.median(times), 2)
 
 
-def ratios(side, plan, name, pair):
-    """The rate with the key, of the one without: the median over the rounds, by 8 clients."""
-    found = []
+def by_turns(sides, plan, measure):
+    """For each side, the medians over the rounds of measure(side, 0) / measure(side, 1): tuples of numbers, by turns."""
+    found = {side.name: [] for side in sides}
     for number in range(plan.rounds):
-        order = (0, 1) if number % 2 == 0 else (1, 0)
-        rates = {which: pgbench.measure(side, pair[which], Load("prepared", 8, "coordinator"), plan.seconds) for which in order}
-        if rates[1].rate > 0 and rates[1].server_cpu > 0:
-            found.append((rates[0].rate / rates[1].rate, rates[0].server_cpu / rates[1].server_cpu))
+        for side in sides:
+            measured = {which: measure(side, which) for which in ((0, 1) if number % 2 == 0 else (1, 0))}
+            if all(value > 0 for value in measured[1]):
+                found[side.name].append([ours / theirs for ours, theirs in zip(measured[0], measured[1])])
+    return {name: [round(statistics.median(values), 3) for values in zip(*ratios)] for name, ratios in found.items()}
+
+
+def ratios(sides, plan, name, pair):
+    """The rate, and the CPU time, with the key, of those without, by 8 clients."""
+    def measure(side, which):
+        sample = pgbench.measure(side, pair[which], Load("prepared", 8, "coordinator"), plan.seconds)
+        return sample.rate, sample.server_cpu
+
     return Figures("global_index", f"{name}, with the key / without", values={
-        "rate": round(statistics.median(rate for rate, _ in found), 3),
-        "CPU": round(statistics.median(cpu for _, cpu in found), 3)})
+        f"{side}, {what}": value for side, values in by_turns(sides, plan, measure).items() for what, value in zip(("rate", "CPU"), values)})
 
 
-def copies(side, plan, rows):
+def copies(sides, plan, rows):
     """The same for a COPY of as many rows."""
     text = b"".join(b"%d\t%d\tname\t0\n" % (key, key) for key in range(rows + 1, 2 * rows + 1))
-    found = []
-    for number in range(plan.rounds):
-        rates = {}
-        for name in ("gi_with", "gi_without") if number % 2 == 0 else ("gi_without", "gi_with"):
-            with side.connect() as connection:
-                connection.execute(f"TRUNCATE {name}")
-                began = time.perf_counter()
-                with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as stream:
-                    stream.write(text)
-                rates[name] = rows / (time.perf_counter() - began)
-        found.append(rates["gi_with"] / rates["gi_without"])
-    return Figures("global_index", "copy, with the key / without", values={"rate": round(statistics.median(found), 3)})
+
+    def measure(side, which):
+        name = ("gi_with", "gi_without")[which]
+        with side.connect() as connection:
+            connection.execute(f"TRUNCATE {name}")
+            began = time.perf_counter()
+            with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as stream:
+                stream.write(text)
+            return (rows / (time.perf_counter() - began),)
+
+    return Figures("global_index", "copy, with the key / without", values={
+        f"{side}, rate": values[0] for side, values in by_turns(sides, plan, measure).items()})
