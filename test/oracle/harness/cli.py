@@ -89,6 +89,8 @@ def parser():
     top.add_argument("--disturb", choices=[*KINDS, "all"],
                      help="make something happen before each execution that must not change it")
     top.add_argument("--columnar", action="store_true", help="the cluster's tables are columnar")
+    top.add_argument("--apart", action="store_true",
+                     help="tables are distributed by columns outside of their keys, and none colocated: their keys are global")
     top.add_argument("--max-failures", type=int, default=20, metavar="N",
                      help="show N mismatches in detail (%(default)s; 0: all)")
     top.add_argument("--messages", action="store_true",
@@ -127,11 +129,11 @@ def find_scripts(names):
 def choose_runs(args):
     """The runs that the options ask for; without options, a sample of the list, or all of it."""
     settings = dict(pair.split("=", 1) for pair in args.settings)
-    if not (args.initiator or args.protocol or settings or args.vary or args.disturb or args.columnar):
+    if not (args.initiator or args.protocol or settings or args.vary or args.disturb or args.columnar or args.apart):
         runs = sample(RUNS, 1) if SHARE > 1 else RUNS[:1] + sample(RUNS[1:], SAMPLE - 1)
         print("oracle: " + told("modes", len(runs), len(RUNS)), flush=True)
         return runs
-    runs = [Run(i, p, dict(settings), args.disturb, args.columnar) for p in args.protocol or ["simple"]
+    runs = [Run(i, p, dict(settings), args.disturb, args.columnar, args.apart) for p in args.protocol or ["simple"]
             for i in args.initiator or ["coordinator"]]
     for text in args.vary:
         more = dict(pair.split("=", 1) for pair in text.split(","))
@@ -173,7 +175,7 @@ def own_servers(args, action, runs):
 def lacks(script, run, version):
     """What the script needs, and a run does not have, on servers of that version (150012)."""
     return [need for need in script.needs
-            if (int(need) > version // 10000 if need.isdigit() else run.columnar if need == "heap"
+            if (int(need) > version // 10000 if need.isdigit() else run.columnar if need == "heap" else run.apart if need == "colocation"
                 else run.settings.get(need) == "off")]
 
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pomelo_check import failures
 from pomelo_cluster import host
@@ -28,17 +28,19 @@ class Run:
     settings: dict = field(default_factory=dict)
     disturb: str = None                 # what happens between executions: disturb.KINDS, all
     columnar: bool = False              # whether the cluster's tables are
+    apart: bool = False                 # whether they are distributed by columns outside of their keys, and none colocated
 
     def __str__(self):
         settings = "".join(f" {k}={v}" for k, v in self.settings.items())
         disturb = f" disturbed by {self.disturb}" if self.disturb else ""
-        return f"{self.initiator} {self.protocol}{settings}{disturb}{' columnar' if self.columnar else ''}"
+        return f"{self.initiator} {self.protocol}{settings}{disturb}{' columnar' if self.columnar else ''}{' apart' if self.apart else ''}"
 
     def options(self):
         """The command-line options that ask for this run."""
         settings = "".join(f" --set {k}={v}" for k, v in self.settings.items())
         disturb = f" --disturb {self.disturb}" if self.disturb else ""
-        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}{disturb}{' --columnar' if self.columnar else ''}"
+        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}{disturb}" \
+            f"{' --columnar' if self.columnar else ''}{' --apart' if self.apart else ''}"
 
 
 @dataclass
@@ -142,7 +144,8 @@ class ScriptRun:
     def _making_settings(self):
         """Of sessions of the cluster, which make its tables."""
         method = ["SET default_table_access_method = columnar"] if self.run.columnar else []
-        return [f"SET citus.shard_count = {self.servers.shard_count}"] + method
+        keys = ["SET citus.global_indexes = on"] if self.run.apart else []
+        return [f"SET citus.shard_count = {self.servers.shard_count}"] + method + keys
 
     def _cluster_settings(self):
         return [f"SET {key} = {quote(value)}" for key, value in self.run.settings.items()]
@@ -299,17 +302,32 @@ class ScriptRun:
         if self.waiting:
             self.pending.append(placement)
             return None, answer
-        done = self.cluster.execute(placement.command())
-        if done.kind == "rows":
-            return None, answer
-        return placement.command(), done
+        placement, done = self._place(placement)
+        return (None, answer) if done.kind == "rows" else (placement.command(), done)
 
+    def _place(self, placement):
+        """Distributes a table; returns how, and the answer."""
+        others = self._columns_outside_keys(placement.table) if self.run.apart and placement.kind == "hash" else []
+        for column in others:
+            apart = replace(placement, column=quote_identifier(column), colocate_with="none")
+            done = self.cluster.execute(apart.command())
+            if done.kind == "rows":
+                return apart, done
+        return placement, self.cluster.execute(placement.command())
+
+    def _columns_outside_keys(self, table):
+        """The columns of a table that are in none of its keys, the last first."""
+        answer = self.cluster.execute(f"""
+            SELECT attname FROM pg_attribute a WHERE attrelid = {quote(table)}::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+            AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND (i.indisunique OR i.indisexclusion)
+            AND a.attnum = ANY (i.indkey)) ORDER BY attnum DESC""")
+        return [name for name, in answer.rows]
 
     def _distribute_pending(self, statement):
         """Distributes the tables made since the last marker, in the order of their creation."""
         self.waiting -= 1
         for placement in self.pending:
-            done = self.cluster.execute(placement.command())
+            placement, done = self._place(placement)
             if done.kind != "rows":
                 self.result.failures.append(Failure(
                     statement, self.run, placement.command(), [], describe(done)))
@@ -323,6 +341,10 @@ def dump(dsn, schema):
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     return [line for line in done.stdout.splitlines() if line and not line.startswith(("--", "\\"))]
+
+
+def quote_identifier(name):
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quote(value):

@@ -7,6 +7,7 @@ Markers are comment lines:
     -- needs: setting               not for runs that switch this off
     -- needs: 17                    not for servers of earlier versions
     -- needs: heap                  not for columnar tables
+    -- needs: colocation            not for tables that are apart
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
