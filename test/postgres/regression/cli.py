@@ -17,9 +17,10 @@ from .source import SourceMissing, full_version, isolation_folder, regression_fo
 
 BASE_PORT = 20900
 LISTS = Path(__file__).parent.parent
-COLUMNAR = "columnar"
 LISTED = ["hash", "last", "reference"]
-MODES = [*LISTED, COLUMNAR]         # the last one has a list of its own
+ALONE = ["columnar", "keys"]        # with lists of their own
+MODES = [*LISTED, *ALONE]
+ONLY = {"keys": ["constraints", "create_index", "foreign_key", "insert_conflict"]}      # the scripts of a mode, of others all
 HEAD = "# Differences from a plain server that are known, each below its reason. Made with the scripts of PostgreSQL {}; README.md explains the lines."
 SAMPLE = 15                 # scripts that `make check` takes for each mode
 # A writer of a reference table waits for a prepared transaction that wrote it, which its own session would have to end.
@@ -33,13 +34,15 @@ def main():
     unwind_when_terminated()
     modes = ISOLATION_MODES if args.isolation else MODES
     lists = {name: Expected(LISTS / f"{name}.{full_version().partition('.')[0]}.txt", names)
-             for name, names in (("isolation", ISOLATION_MODES), ("expected", LISTED), (COLUMNAR, [COLUMNAR]))}
-    used = {mode: lists["isolation" if args.isolation else COLUMNAR if mode == COLUMNAR else "expected"] for mode in args.tables or modes}
+             for name, names in (("isolation", ISOLATION_MODES), ("expected", LISTED), *((name, [name]) for name in ALONE))}
+    used = {mode: lists["isolation" if args.isolation else mode if mode in ALONE else "expected"] for mode in args.tables or modes}
+    if not args.tables and not args.update:
+        used = {mode: expected for mode, expected in used.items() if expected.version is not None} or used
     version = next(iter(used.values())).version
     try:
         folder = regression_folder(args.source, None if args.update else version, args.update)
         passed, failures = 0, []
-        for mode in args.tables or sorted(part_of(dict.fromkeys(modes, 1)), key=modes.index):
+        for mode in args.tables or sorted(part_of(dict.fromkeys(used, 1)), key=modes.index):
             expected = used[mode]
             if args.isolation:
                 specs = isolation_folder(folder)
@@ -92,8 +95,9 @@ def tests_of(args, mode, folder):
         if unknown:
             raise ClusterError(f"no such script: {' '.join(sorted(unknown))}")
         return with_needed(folder, args.tests)
-    chosen = names if args.all or args.update else sample(names, SAMPLE * len(MODES) // SHARE)
-    if len(chosen) < len(names):
+    names = ONLY.get(mode, names)
+    chosen = names if args.all or args.update else sample(names, 1 if mode in ONLY else SAMPLE * len(MODES) // SHARE)
+    if len(chosen) < len(names) and mode not in ONLY:
         chosen = chosen[MODES.index(mode)::len(MODES)] if mode in MODES else chosen[::len(MODES)]
     print(f"postgres: {mode}: " + told("scripts", len(chosen), len(names)), flush=True)
     return with_needed(folder, chosen)

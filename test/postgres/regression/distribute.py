@@ -4,20 +4,26 @@ import re
 
 __all__ = ["KINDS", "set_up", "local_tables", "referenced_tables"]
 
+# The columns that are tried, in turn: those that are in every key, as a distributed table's keys need its distribution column; or in none.
+IN_EVERY_KEY = "EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u') AND a.attnum <> ALL (k.conkey))"
+IN_NO_KEY = "EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u') AND a.attnum = ANY (k.conkey))"
+
 # What tables become -> (how, the order of the columns that are tried)
 HASH = "create_distributed_table(made.objid, key::text)"
 REFERENCED = "CASE WHEN made.relname = ANY (string_to_array(current_setting('regression.referenced'), ','))" \
              f" THEN create_reference_table(made.objid) ELSE {HASH} END"
 KINDS = {
-    "hash": (REFERENCED, "ASC"),        # by the first column that can be; what foreign keys lead to is a reference table
-    "last": (HASH, "DESC"),             # by the last column that can be
-    "single": ("create_distributed_table(made.objid, NULL, colocate_with => other)", "ASC"),   # colocated, as in a tenant's schema
-    "reference": ("create_reference_table(made.objid)", "ASC"),
+    "hash": (REFERENCED, f"{IN_EVERY_KEY}, a.attnum"),  # by the first column that can be; what foreign keys lead to is a reference table
+    "last": (HASH, f"{IN_EVERY_KEY}, a.attnum DESC"),   # by the last column that can be
+    "keys": (HASH, f"{IN_NO_KEY}, a.attnum DESC"),      # by the last column that is in no key, if there is one
+    "single": ("create_distributed_table(made.objid, NULL, colocate_with => other)", "a.attnum"),   # colocated, as in a tenant's schema
+    "reference": ("create_reference_table(made.objid)", "a.attnum"),
     "columnar": None,                   # local columnar tables
 }
 
-# Rows go to stripes as early as they can.
-COLUMNAR_SETTINGS = {"default_table_access_method": "columnar", "columnar.row_wise_limit": "0"}
+# Settings of the database: rows go to stripes as early as they can; keys need not contain the distribution column.
+DATABASE_SETTINGS = {"columnar": {"default_table_access_method": "columnar", "columnar.row_wise_limit": "0"},
+                     "keys": {"citus.global_indexes": "on"}}
 
 # What distributed tables don't have: a table that is to have it stays local.
 LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
@@ -25,7 +31,6 @@ LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
     r"\bATTACH\s+PARTITION\s+([\w.]+)", r"^CREATE\s(?:OR REPLACE )?RULE\s.*?\bTO\s+([\w.]+)")]
 REFERENCES = [re.compile(r"\bREFERENCES\s+([\w.]+)", re.IGNORECASE)]
 
-# Columns are tried in turn: first those that are in every key, as a distributed table's keys need its distribution column.
 TRIGGER = """
 CREATE SCHEMA regression_trigger;
 CREATE TABLE regression_trigger.refused (relation text, state text, message text);
@@ -47,8 +52,7 @@ BEGIN
         SELECT coalesce(min(logicalrelid::regclass::text), 'none') INTO other FROM pg_dist_partition WHERE partmethod = 'n';
         FOR key IN SELECT a.attname FROM pg_attribute a
             WHERE a.attrelid = made.objid AND a.attnum > 0 AND NOT a.attisdropped
-            ORDER BY EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u')
-                AND a.attnum <> ALL (k.conkey)), a.attnum {order} LIMIT 6
+            ORDER BY {order} LIMIT 6
         LOOP
             BEGIN
                 PERFORM {how};
@@ -73,9 +77,9 @@ def set_up(cluster, initiator, database, kind):
     first.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {first.port})", dbname=database)
     for node in others:
         first.sql(f"SELECT citus_add_node('127.0.0.1', {node.port})", dbname=database)
+    for name, value in DATABASE_SETTINGS.get(kind, {}).items():
+        initiator.sql(f"SET citus.enable_ddl_propagation = off; ALTER DATABASE {database} SET {name} = {value}", dbname=database)
     if KINDS[kind] is None:
-        for name, value in COLUMNAR_SETTINGS.items():
-            initiator.sql(f"SET citus.enable_ddl_propagation = off; ALTER DATABASE {database} SET {name} = {value}", dbname=database)
         return
     how, order = KINDS[kind]
     initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(how=how, order=order), dbname=database)
