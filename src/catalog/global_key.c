@@ -30,11 +30,13 @@ foreign_key_is_global(HeapTuple constraint)
 	AttrNumber	confkey[INDEX_MAX_KEYS];
 	int			count;
 
-	if (con->contype != CONSTRAINT_FOREIGN || (from = metadata_lookup(con->conrelid)) == NULL || from->dist_attno == 0 ||
-		(to = metadata_lookup(con->confrelid)) == NULL || to->dist_attno == 0)
+	if (con->contype != CONSTRAINT_FOREIGN || (from = metadata_lookup(con->conrelid)) == NULL ||
+		(to = metadata_lookup(con->confrelid)) == NULL || to->kind == DIST_REFERENCE)
 		return false;
-	if (from->colocation_id != to->colocation_id)
+	if (from->kind == DIST_REFERENCE || from->colocation_id != to->colocation_id)
 		return true;
+	if (from->kind == DIST_SINGLE)
+		return false;
 	DeconstructFkConstraintRow(constraint, &count, conkey, confkey, NULL, NULL, NULL, NULL, NULL);
 	for (int i = 0; i < count; i++)
 		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)

@@ -14,8 +14,9 @@
 
 /*
  * Whether a constraint (its row in pg_constraint, or its Oid) is a foreign key
- * between two tables with distribution columns whose rows may be on different
- * nodes.  The shards don't have it; src/global_index enforces it.
+ * between two tables in the metadata whose rows may be on different nodes: all
+ * but those to reference tables, and those that keep rows together.  The
+ * shards don't have it; src/global_index enforces it.
  */
 extern bool foreign_key_is_global(HeapTuple constraint);
 extern bool constraint_is_global(Oid constraint);

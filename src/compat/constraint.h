@@ -69,6 +69,17 @@ enforces_constraint(AlterTableCmd *cmd)
 #endif
 }
 
+/* Whether a subcommand changes whether a constraint is enforced. */
+static inline bool
+changes_enforcement(AlterTableCmd *cmd)
+{
+#if PG_VERSION_NUM >= 180000
+	return cmd->subtype == AT_AlterConstraint && castNode(ATAlterConstraint, cmd->def)->alterEnforceability;
+#else
+	return false;
+#endif
+}
+
 /*
  * ALTER COLUMN .. SET EXPRESSION, whose def is the raw expression (since
  * version 17).

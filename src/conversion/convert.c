@@ -684,6 +684,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	create_rest_everywhere(list_make1_oid(relid));
 	sequences_changed(relid);
 	relation_close(rel, NoLock);
+	global_keys_create(relid);
 	PG_RETURN_VOID();
 }
 

@@ -537,6 +537,7 @@ check_foreign_key(HeapTuple tuple)
 		if (from == NULL)
 			foreign_key_error(con, psprintf("Local table \"%s\" cannot reference a distributed table.",
 											get_rel_name(con->conrelid)),
+							  global_indexes_allowed() ? "Use citus_add_local_table_to_metadata() for it before." :
 							  "Distribute both tables, colocated, and add it then.");
 		if (from->kind == DIST_REFERENCE)
 			foreign_key_error(con, "A reference table cannot reference a distributed table.",

@@ -436,13 +436,15 @@ constraint_of_index(const AlterTableCmd *cmd)
 
 /* Whether a subcommand is about a foreign key that shards don't have. */
 static bool
-is_about_global_key(const AlterTableCall *alter, const AlterTableCmd *cmd)
+is_about_global_key(const AlterTableCall *alter, AlterTableCmd *cmd)
 {
+	const char *constraint = cmd->subtype == AT_DropConstraint || cmd->subtype == AT_ValidateConstraint ? cmd->name :
+		cmd->subtype == AT_AlterConstraint ? *altered_constraint_name(cmd) : NULL;
 	ListCell   *cell;
 
-	if (cmd->subtype == AT_DropConstraint || cmd->subtype == AT_ValidateConstraint)
+	if (constraint != NULL)
 		foreach(cell, alter->global_keys)
-			if (strcmp(lfirst(cell), cmd->name) == 0)
+			if (strcmp(lfirst(cell), constraint) == 0)
 				return true;
 	return false;
 }
@@ -591,7 +593,7 @@ unchecked_constraints(const AlterTableCall *alter)
 
 /*
  * The names (char *) of foreign keys that shards don't have.  Errors if the
- * statement changes when one of them is checked.
+ * statement changes whether one of them is enforced.
  */
 static List *
 global_key_names(const AlterTableCall *alter)
@@ -608,7 +610,7 @@ global_key_names(const AlterTableCall *alter)
 			continue;
 		result = lappend(result, lfirst(name));
 		foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
-			if (cmd->subtype == AT_AlterConstraint && strcmp(*altered_constraint_name(cmd), lfirst(name)) == 0)
+			if (changes_enforcement(cmd) && strcmp(*altered_constraint_name(cmd), lfirst(name)) == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot alter foreign key \"%s\" between rows of different nodes", (char *) lfirst(name)),
@@ -966,6 +968,7 @@ alter_table_utility(UtilityCall *call)
 		return true;
 	CommandCounterIncrement();
 	check_altered_table(&alter);
+	global_keys_set_modes(alter.table->relid);
 	relay_needs(call, alter.table->relid);
 	sequences_changed(alter.table->relid);
 	utility_relay(call);

@@ -33,7 +33,8 @@
  * look for rows by their keys.
  *
  * Internal triggers (foreign keys, deferred uniqueness) are left out: each
- * shard or copy of a table has its own.
+ * shard or copy of a table has its own.  Those of foreign keys between rows of
+ * different nodes fire nowhere: their triggers are those of global indexes.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,6 +56,7 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
+#include "catalog/global_key.h"
 #include "compat/row_triggers.h"
 #include "executor/fire_triggers.h"
 #include "executor/partition_triggers.h"
@@ -112,14 +114,18 @@ typedef enum TriggerOwner
 {
 	TRIGGERS_OF_USERS,
 	TRIGGERS_OF_INDEXES,		/* global ones, and global foreign keys */
-	TRIGGERS_OF_SERVER
+	TRIGGERS_OF_SERVER,
+	TRIGGERS_REPLACED			/* the server's, of global foreign keys */
 } TriggerOwner;
 
 static TriggerOwner
 owner_of_trigger(const Trigger *trigger)
 {
-	return trigger_is_of_global_index(trigger->tgisinternal, trigger->tgname) ||
-		trigger_is_of_global_key(trigger->tgisinternal, trigger->tgname) ? TRIGGERS_OF_INDEXES : trigger->tgisinternal ? TRIGGERS_OF_SERVER : TRIGGERS_OF_USERS;
+	if (!trigger->tgisinternal)
+		return TRIGGERS_OF_USERS;
+	if (trigger_is_of_global_index(true, trigger->tgname) || trigger_is_of_global_key(true, trigger->tgname))
+		return TRIGGERS_OF_INDEXES;
+	return constraint_is_global(trigger->tgconstraint) ? TRIGGERS_REPLACED : TRIGGERS_OF_SERVER;
 }
 
 /* Removes other triggers. */

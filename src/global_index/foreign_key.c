@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
@@ -29,6 +30,7 @@
 #include "parser/parse_coerce.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -162,14 +164,12 @@ key_refusal(const GlobalKey *key)
 	return NULL;
 }
 
-bool
-global_key_check(HeapTuple tuple)
+/* Errors (0A000) if a key is of an unsupported kind. */
+static void
+check_key_kind(const GlobalKey *key)
 {
-	GlobalKey  *key = global_key_of_tuple(tuple);
 	const char *detail = key_refusal(key);
 
-	if (triggers_of_key(key->oid) == NIL && !node_session() && !global_indexes_allowed())
-		return false;
 	if (detail != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -178,6 +178,16 @@ global_key_check(HeapTuple tuple)
 				 errdetail("It would be between rows of different nodes. %s", _(detail)),
 				 errhint("Distribute the tables colocated, by columns that the key matches, or make \"%s\" a reference table.",
 						 get_rel_name(key->parent))));
+}
+
+bool
+global_key_check(HeapTuple tuple)
+{
+	GlobalKey  *key = global_key_of_tuple(tuple);
+
+	if (triggers_of_key(key->oid) == NIL && !node_session() && !global_indexes_allowed())
+		return false;
+	check_key_kind(key);
 	return true;
 }
 
@@ -302,6 +312,42 @@ global_keys_validate(Oid relid, List *names)
 		foreach(name, names)
 			if (strcmp(key->name, lfirst(name)) == 0)
 				global_key_check_rows(key);
+}
+
+/* Has a trigger be deferrable as its key is. */
+static void
+set_trigger_mode(const GlobalKey *key, Oid trigger)
+{
+	Relation	rel = table_open(TriggerRelationId, RowExclusiveLock);
+	CatalogRow *row = linitial(catalog_rows_by_oid(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger));
+	Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(row->tuple);
+	const char *kind = VARDATA_ANY(DatumGetByteaPP(row->values[Anum_pg_trigger_tgargs - 1]));
+	bool		defers = may_defer(key, &(KeyTrigger) {.on_child = kind[0] == 'c', .is_row = TRIGGER_FOR_ROW(form->tgtype),
+														   .kind = kind});
+
+	if (form->tgdeferrable != defers || form->tginitdeferred != (defers && key->deferred))
+	{
+		form->tgdeferrable = defers;
+		form->tginitdeferred = defers && key->deferred;
+		CatalogTupleUpdate(rel, &row->tuple->t_self, row->tuple);
+		CacheInvalidateRelcacheByRelid(form->tgrelid);
+	}
+	table_close(rel, RowExclusiveLock);
+}
+
+void
+global_keys_set_modes(Oid relid)
+{
+	foreach_ptr(GlobalKey, key, keys_of_child(relid))
+	{
+		List	   *triggers = triggers_of_key(key->oid);
+
+		if (triggers != NIL)
+			check_key_kind(key);
+		foreach_oid(trigger, triggers)
+			set_trigger_mode(key, trigger);
+	}
+	CommandCounterIncrement();
 }
 
 void

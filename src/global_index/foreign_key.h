@@ -63,6 +63,12 @@ extern void global_keys_create(Oid relid);
 /* Checks all rows for VALIDATE CONSTRAINT; names: List of char *. */
 extern void global_keys_validate(Oid relid, List *names);
 
+/*
+ * Has the triggers of a table's foreign keys, on this node, be deferrable as
+ * their constraints are now.
+ */
+extern void global_keys_set_modes(Oid relid);
+
 /* No longer enforces the foreign keys of and to a table, on this node. */
 extern void global_keys_detach(Oid relid);
 

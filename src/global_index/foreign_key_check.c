@@ -603,6 +603,17 @@ violation(const GlobalKey *key, bool by_child, const Datum *values)
 }
 
 /*
+ * Has statements ask all shards, until the caller's level of settings ends:
+ * entries may be committed later than rows.
+ */
+static void
+ask_all_shards(void)
+{
+	(void) set_config_option("citus.enable_global_index_lookups", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+}
+
+/*
  * Finds a child with one of the keys, and without a parent, as of one point in
  * time: false if there is none, or its key, in SPI's memory.  This reads the
  * shards of both sides, also those of parents that this transaction has
@@ -616,8 +627,7 @@ find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
 
 	keys_to_params(key, keys, &params);
 	params.count = key->count;
-	(void) set_config_option("citus.enable_global_index_lookups", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
-							 0, false);
+	ask_all_shards();
 	run_key_statement(psprintf("SELECT %s FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s AND %s) ORDER BY %s LIMIT 1",
 						   child_values_text(key), relation_qualified_name(key->child),
 						   is_key_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->parent),
@@ -735,6 +745,7 @@ act_on_parents(const GlobalKey *key, NotedKeys *keys)
 		if (has_action(key, keys->kind))
 		{
 			Relation	child = relation_open(key->child, AccessShareLock);
+			int			level = NewGUCNestLevel();
 
 			caller = run_as_begin(child->rd_rel->relowner);
 			relation_close(child, NoLock);
@@ -742,8 +753,11 @@ act_on_parents(const GlobalKey *key, NotedKeys *keys)
 			keys_to_params(key, keys, &params);
 			if (!(keys->kind == 'u' && key->on_update == FKCONSTR_ACTION_CASCADE))
 				params.count = key->count;
+			if (i > 0)
+				ask_all_shards();
 			run_key_statement(action_text(key, keys->kind), &params);
 			SPI_finish();
+			AtEOXact_GUC(true, level);
 			run_as_end(caller);
 		}
 		caller = run_as_begin(BOOTSTRAP_SUPERUSERID);

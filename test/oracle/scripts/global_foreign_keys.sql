@@ -1,6 +1,6 @@
 -- Foreign keys between rows of different nodes: both sides, actions, modes of constraints, triggers that see them.
 --
--- distribute: users(name), orders(total), payments(id), tree(t), log local
+-- distribute: users(name), orders(total), payments(id), tree(t), log local, vips reference, desks single
 
 CREATE TABLE log (seq serial, what text);
 SET citus.global_indexes = on;
@@ -10,6 +10,8 @@ CREATE TABLE payments (order_id bigint NOT NULL REFERENCES orders ON DELETE CASC
 	email varchar(40) REFERENCES users (email) ON DELETE SET NULL ON UPDATE CASCADE, amount numeric);
 CREATE TABLE tree (t int, id int PRIMARY KEY, parent int REFERENCES tree ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
 	friend int REFERENCES tree ON DELETE SET DEFAULT);
+CREATE TABLE vips (user_id bigint REFERENCES users ON DELETE CASCADE, email text REFERENCES users (email) ON UPDATE CASCADE, n int);
+CREATE TABLE desks (id int PRIMARY KEY, user_id int REFERENCES users ON DELETE SET NULL ON UPDATE CASCADE);
 INSERT INTO users SELECT i, 'u' || i, 'name' || i % 7 FROM generate_series(1, 20) i;
 INSERT INTO orders SELECT i, i % 20 + 1, i % 11, date '2024-01-01' + i FROM generate_series(1, 50) i;
 INSERT INTO payments SELECT i % 50 + 1, i, 'u' || i % 20 + 1, i * 1.5 FROM generate_series(1, 150) i;
@@ -83,12 +85,26 @@ SELECT * FROM tree ORDER BY id;
 DELETE FROM tree WHERE id IN (2, 3);
 SELECT * FROM tree ORDER BY id;
 DELETE FROM tree;
+INSERT INTO vips VALUES (1, 'u1', 1), (2, 'u4', 2), (NULL, NULL, 3) RETURNING *;
+INSERT INTO vips VALUES (3000, 'u1', 1);
+UPDATE vips SET email = 'nobody' WHERE n = 1;
+INSERT INTO desks SELECT id - 1, id FROM users WHERE id < 30 RETURNING *;
+INSERT INTO desks VALUES (100, 100000);
+UPDATE desks SET user_id = user_id + 100000 WHERE id = 3;
+UPDATE users SET email = 'v' || email WHERE id IN (1, 4);
+UPDATE users SET id = 2000 WHERE id = 9;
+DELETE FROM vips WHERE n = 1 RETURNING *;
+DELETE FROM orders WHERE user_id IN (2, 11, 12);
+DELETE FROM payments WHERE email IN (SELECT email FROM users WHERE id IN (2, 11, 12));
+DELETE FROM users WHERE id IN (2, 11, 12) RETURNING id;
+SELECT * FROM vips ORDER BY n;
+SELECT * FROM desks ORDER BY id;
 CREATE TRIGGER look_payments AFTER DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION look();
 DELETE FROM orders WHERE id = 15;
 UPDATE orders SET id = 6000 WHERE id = 16;
 SELECT what FROM log ORDER BY what;
 TRUNCATE users;
-TRUNCATE users, orders, payments;
+TRUNCATE users, orders, payments, vips, desks;
 INSERT INTO orders VALUES (1, 1);
 ALTER TABLE orders DROP CONSTRAINT orders_user_id_fkey;
 INSERT INTO orders VALUES (1, 1);
