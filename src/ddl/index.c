@@ -307,7 +307,10 @@ reindex_many(UtilityCall *call)
 	return true;
 }
 
-/* The entries (Oids) of the global indexes that a REINDEX is about. */
+/*
+ * The entries (Oids) of the global indexes that a REINDEX is about.  Errors if
+ * one may lack entries, since REINDEX would make it valid.
+ */
 static List *
 reindexed_entries(const ReindexStmt *stmt, const DistTable *table)
 {
@@ -315,8 +318,18 @@ reindexed_entries(const ReindexStmt *stmt, const DistTable *table)
 	List	   *result = NIL;
 
 	foreach_oid(index, indexes_of_table(table->relid))
-		if ((named == table->relid || named == index) && OidIsValid(global_index_entries(index)))
-			result = lappend_oid(result, global_index_entries(index));
+	{
+		Oid			entries = named == table->relid || named == index ? global_index_entries(index) : InvalidOid;
+
+		if (!OidIsValid(entries))
+			continue;
+		if (!get_index_isvalid(index))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot reindex global index \"%s\", which was not built completely", get_rel_name(index)),
+					 errhint("Drop it with DROP INDEX, and create it again.")));
+		result = lappend_oid(result, entries);
+	}
 	return result;
 }
 

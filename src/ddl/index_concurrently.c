@@ -44,6 +44,7 @@
 #include "compat/sql_function.h"
 #include "ddl/index_concurrently.h"
 #include "global_index/global_index.h"
+#include "global_index/keys.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "resolve/tag.h"
@@ -189,8 +190,21 @@ concurrent_text(const char *definition)
 }
 
 /*
+ * Writes the entries of a global index, while others write the table: they
+ * wait only for the table of entries to be made.
+ */
+static void
+fill_global_index(Oid relid, Oid index)
+{
+	lock_again(relid, ShareRowExclusiveLock);
+	global_index_begin(relid, index);
+	entries_fill_online(relid, index);
+}
+
+/*
  * The last step: makes the index valid on all nodes.  If it is a global one,
- * its entries are written, while other writers wait.
+ * its entries are written before; or, if it treats nulls as equal, in this
+ * step, while other writers wait.
  */
 static void
 finish_index(UtilityCall *call, Oid relid, Oid index, char *name)
@@ -198,13 +212,16 @@ finish_index(UtilityCall *call, Oid relid, Oid index, char *name)
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_invalid_hint,.arg = name};
 	Relation	rel = index_open(index, AccessShareLock);
 	bool		global = index_is_global(rel, metadata_require(relid)->dist_attno);
+	bool		online = global && global_index_fills_online(rel);
 
 	index_close(rel, AccessShareLock);
 	error_context_stack = &callback;
-	lock_again(relid, global ? ShareLock : ShareUpdateExclusiveLock);
+	if (online)
+		fill_global_index(relid, index);
+	lock_again(relid, global && !online ? ShareLock : ShareUpdateExclusiveLock);
 	set_index_valid(index, true);
 	utility_relay_call(call, set_valid_command(name, true));
-	if (global)
+	if (global && !online)
 		global_indexes_create(relid);
 	PopActiveSnapshot();
 	error_context_stack = callback.previous;

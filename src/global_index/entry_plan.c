@@ -45,7 +45,10 @@ is_null_key(const EntryStatement *statement, int number)
 	return (statement->null_keys & (UINT64CONST(1) << (number - 1))) != 0;
 }
 
-/* A condition: columns of the key have the values of parameters, or any. */
+/*
+ * A condition: columns of the key have the values of parameters, or one of
+ * their elements' (any).
+ */
 static char *
 equal_text(const EntryStatement *statement, int count, const char *any)
 {
@@ -58,7 +61,8 @@ equal_text(const EntryStatement *statement, int count, const char *any)
 		if (is_null_key(statement, i))
 			appendStringInfoString(&buf, " IS NULL");
 		else
-			appendStringInfo(&buf, " OPERATOR(pg_catalog.=) %s($%d)", any, i);
+			appendStringInfo(&buf, " OPERATOR(pg_catalog.=) %s($%d)",
+							 (statement->array_keys & (UINT64CONST(1) << (i - 1))) != 0 ? "ANY " : any, i);
 	}
 	return buf.data;
 }
@@ -95,6 +99,9 @@ statement_text(const EntryStatement *statement)
 	{
 		case ENTRY_FIND:
 			return psprintf("SELECT " ENTRY_DISTRIBUTION_VALUE " FROM %s WHERE %s", name, equal_text(statement, nkeys, ""));
+		case ENTRIES_FIND:
+			return psprintf("SELECT pg_catalog.array_agg(DISTINCT " ENTRY_DISTRIBUTION_VALUE ") FROM %s WHERE %s", name,
+							equal_text(statement, nkeys, ""));
 		case ENTRY_INSERT:
 		case ENTRY_AWAIT:
 			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(statement->ncolumns, false),
@@ -108,13 +115,15 @@ statement_text(const EntryStatement *statement)
 		case ENTRIES_DELETE:
 			return psprintf("DELETE FROM %s WHERE %s", name, one_of_keys_text(statement));
 		case ENTRIES_TAKE:
-			return psprintf("WITH gone AS (DELETE FROM %s WHERE %s RETURNING *), "
-							"again AS (INSERT INTO %s (SELECT * FROM gone EXCEPT ALL SELECT * FROM ROWS FROM (%s) r) RETURNING 1) "
-							"SELECT (SELECT pg_catalog.count(*) FROM gone) OPERATOR(pg_catalog.-) (SELECT pg_catalog.count(*) FROM again)",
-							name, one_of_keys_text(statement), name, params_text(statement->ncolumns, true));
+			return psprintf("WITH given AS (SELECT * FROM ROWS FROM (%s) r), gone AS (DELETE FROM %s WHERE %s RETURNING *), "
+							"again AS (INSERT INTO %s (TABLE gone EXCEPT ALL TABLE given)) TABLE given EXCEPT ALL TABLE gone",
+							params_text(statement->ncolumns, true), name, one_of_keys_text(statement), name);
+		case ENTRIES_MISSING:
+			return psprintf("SELECT * FROM ROWS FROM (%s) r EXCEPT SELECT * FROM %s WHERE %s",
+							params_text(statement->ncolumns, true), name, one_of_keys_text(statement));
 		case ENTRIES_SETTLE:
-			/* a read of all shards is one as of a point in time */
-			return psprintf("SELECT FROM %s LIMIT 1", name);
+			/* all shards answer, and are read as of a point in time */
+			return psprintf("SELECT FROM %s ORDER BY %s LIMIT 1", name, quote_identifier(get_attname(statement->entries, 1, false)));
 	}
 	return NULL;
 }
@@ -125,6 +134,7 @@ entry_params(const EntryStatement *statement)
 	switch (statement->kind)
 	{
 		case ENTRY_FIND:
+		case ENTRIES_FIND:
 		case ENTRY_DELETE:
 		case ENTRIES_DELETE:
 			return statement->nkeys;

@@ -20,6 +20,7 @@
 typedef enum EntryStatementKind
 {
 	ENTRY_FIND,					/* returns the distribution value of a key */
+	ENTRIES_FIND,				/* returns an array of those of several keys */
 	ENTRY_INSERT,				/* of an entry */
 	ENTRY_AWAIT,				/* the same, unless the key has one */
 	ENTRY_DELETE,				/* of a key */
@@ -27,7 +28,9 @@ typedef enum EntryStatementKind
 	ENTRIES_AWAIT,
 	ENTRIES_DELETE,
 	ENTRIES_TAKE,				/* deletes as many entries that equal those
-								 * given; returns how many it has found */
+								 * given; returns those that it hasn't found */
+	ENTRIES_MISSING,			/* returns those given that aren't there; its
+								 * key is the columns without nulls */
 	ENTRIES_SETTLE,				/* waits for what is being committed */
 } EntryStatementKind;
 
@@ -39,6 +42,8 @@ typedef struct EntryStatement
 	int			nkeys;			/* columns of the key */
 	int			ncolumns;		/* of the entries; not of ENTRY_FIND */
 	uint64		null_keys;		/* bits of those of the key that are null */
+	uint64		array_keys;		/* of ENTRIES_FIND: bits of those that may be
+								 * any of an array's elements */
 	Oid			types[MAX_ENTRY_COLUMNS];	/* of the parameters */
 } EntryStatement;
 
@@ -47,7 +52,8 @@ extern int	entry_params(const EntryStatement *statement);
 
 /*
  * Finds the entry of a key: false, or the distribution value of its row, which
- * may be null, in CurrentMemoryContext.  statement: an ENTRY_FIND.  nulls: of
+ * may be null, in CurrentMemoryContext.  statement: an ENTRY_FIND; with an
+ * ENTRIES_FIND, the array, which is null if it has no elements.  nulls: of
  * keys, as SPI has them; NULL: none is null.  latest: reads what is committed,
  * or own, now; else what the active snapshot shows.
  */

@@ -374,9 +374,9 @@ attach_command(Oid index, const char *entries)
 	return node_call(NODE_global_index_attach, node_text(relation_qualified_name(index)), node_text(entries));
 }
 
-/* Makes an index global. */
-static void
-create_global_index(Relation rel, Relation index)
+/* Gives an index a table of entries, on all nodes, which is empty; that. */
+static Oid
+begin_global_index(Relation rel, Relation index)
 {
 	Oid			relid = RelationGetRelid(rel);
 	Oid			indexid = RelationGetRelid(index);
@@ -388,7 +388,7 @@ create_global_index(Relation rel, Relation index)
 	attach_entries(relid, indexid, entries);
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(run_commands_call(list_make1(attach_command(indexid, name))));
-	entries_fill(rel, index, entries);
+	return entries;
 }
 
 /* The same as global_indexes_create for one table with rows of its own. */
@@ -403,9 +403,26 @@ create_indexes_of(Oid relid)
 		Relation	index = index_open(indexid, AccessShareLock);
 
 		if (index_is_global(index, dist_attno) && index->rd_index->indisvalid && !OidIsValid(global_index_entries(indexid)))
-			create_global_index(rel, index);
+			entries_fill(rel, index, begin_global_index(rel, index));
 		index_close(index, AccessShareLock);
 	}
+	table_close(rel, NoLock);
+}
+
+bool
+global_index_fills_online(Relation index)
+{
+	return !index->rd_index->indnullsnotdistinct;
+}
+
+void
+global_index_begin(Oid relid, Oid indexid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Relation	index = index_open(indexid, AccessShareLock);
+
+	(void) begin_global_index(rel, index);
+	index_close(index, AccessShareLock);
 	table_close(rel, NoLock);
 }
 

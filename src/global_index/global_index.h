@@ -66,6 +66,16 @@ extern bool global_index_makes_entries(void);
 extern void global_indexes_create(Oid relid);
 
 /*
+ * The same for one index while others write the table.  global_index_begin,
+ * with the table locked against writers on all nodes, has writers maintain the
+ * invalid index from then on; after it is committed, entries_fill_online
+ * (keys.h) adds what is missing.  If an index can't be filled so, it is to be
+ * locked, as for global_indexes_create.
+ */
+extern bool global_index_fills_online(Relation index);
+extern void global_index_begin(Oid relid, Oid index);
+
+/*
  * Makes the global indexes of a table ordinary ones on this node; the tables
  * with their entries (Oids), for the caller to drop.
  */

@@ -66,4 +66,30 @@ extern const GlobalKeyMethods global_keys;
 /* Adds the entries of all rows of a table that gets the index. */
 extern void entries_fill(Relation rel, Relation index, Oid entries);
 
+/* The entries that the rows of a table have, as a query without an order. */
+extern char *entries_query(Relation rel, Relation index);
+
+/*
+ * Has statements fail until the caller's level of settings ends, of which the
+ * owner's own policies (FORCE ROW LEVEL SECURITY) would hide rows.
+ */
+extern void entries_require_all_rows(void);
+
+/* A column or expression of an index's key, from 1 on. */
+extern char *entry_key_text(Relation index, int number);
+
+/*
+ * Adds the entries that a query, with parameters, returns, and that aren't
+ * there.  The query locks their rows, so that these have their keys.  Errors
+ * with 23505 if another row has a key.
+ */
+extern void entries_add(Relation rel, Oid index, const char *query, int nparams, Oid *types, Datum *values);
+
+/*
+ * fill_online.c: has all rows have an entry, while others write them: in
+ * several transactions.  The index is invalid, and has entries for all rows
+ * that were written since a time when none was being written.
+ */
+extern void entries_fill_online(Oid relid, Oid index);
+
 #endif							/* CITUS_GLOBAL_INDEX_KEYS_H */

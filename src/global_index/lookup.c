@@ -5,16 +5,20 @@
  *
  * A SELECT, UPDATE or DELETE of one table becomes a GlobalIndexLookup node.
  * It contains a plan for one shard, whose distribution value is a parameter
- * that the entries tell when the statement runs.
+ * that the entries tell when the statement runs.  Of a write by several keys,
+ * or of a key of several rows, it is a plan for the shards of an array of such
+ * values.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
 #include "nodes/makefuncs.h"
@@ -26,6 +30,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
 #include "compat/foreach.h"
@@ -34,6 +39,8 @@
 #include "global_index/global_index.h"
 #include "global_index/lookup.h"
 #include "lib/plan_fields.h"
+#include "planner/dist_cost.h"
+#include "planner/dist_rel.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "sharding/prune.h"
@@ -208,13 +215,24 @@ implies_predicate(Node *filter, Index varno, Relation index)
 		predicate_implied_by(predicate, make_ands_implicit(canonicalize_qual((Expr *) copyObject(filter), false)), false);
 }
 
+/*
+ * Whether the transaction's snapshot may be older than the index, and so not
+ * show all entries.
+ */
+static bool
+may_lack_entries(Relation index)
+{
+	return IsolationUsesXactSnapshot() &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin);
+}
+
 bool
 global_index_finds(Relation index, const DistTable *table, Node *filter, Index varno, List *values)
 {
 	int			needed = index->rd_index->indisunique ? index->rd_index->indnkeyatts : 1;
 
 	return list_length(values) >= needed && index_is_global(index, table->dist_attno) && index->rd_index->indisvalid &&
-		implies_predicate(filter, varno, index);
+		!may_lack_entries(index) && implies_predicate(filter, varno, index);
 }
 
 /*
@@ -265,6 +283,37 @@ table_with_keys(Query *query, const DistTable **table)
 		prune_single_value(prune_from_quals(*table, varno, list_make1(query->jointree->quals))) != NULL)
 		return 0;
 	return varno;
+}
+
+/*
+ * Finds a global index by which a write, or one that locks rows, of several
+ * keys, or rows of a key, reaches fewer shards; and its values.  This pays if
+ * the tasks that it saves cost more than two round trips.
+ */
+static List *
+find_index_of_several(Query *query, Index varno, const DistTable *table, GlobalLookup *lookup)
+{
+	List	   *result = NIL;
+	Relation	rel = relation_open(table->relid, NoLock);
+	Node	   *filter = global_lookup_filter(query->jointree->quals);
+
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(indexid, AccessShareLock);
+		List	   *values = result == NIL ? key_values(filter, varno, index, true) : NIL;
+		Oid			entries = global_index_finds(index, table, filter, varno, values) ? global_index_entries(indexid) : InvalidOid;
+
+		if (OidIsValid(entries) && dist_task_cost * (table->nshards - global_lookup_rows(rel, index, values)) >
+			2 * (dist_round_trip_cost + dist_task_cost * dist_rel_count_nodes(table)))
+		{
+			result = values;
+			lookup->index = indexid;
+			lookup->entries = entries;
+		}
+		index_close(index, AccessShareLock);
+	}
+	relation_close(rel, NoLock);
+	return result;
 }
 
 /*
@@ -330,6 +379,35 @@ make_lookup(GlobalLookup *lookup, List *values)
 	return statement;
 }
 
+/* The parameter that is a distribution value, or an array of them. */
+static Param *
+distribution_param(const DistTable *table, int number, bool several)
+{
+	Oid			type = getBaseType(table->dist_type);
+	Param	   *value = makeNode(Param);
+
+	value->paramkind = PARAM_EXTERN;
+	value->paramid = number;
+	value->paramtype = several ? get_array_type(type) : type;
+	value->paramtypmod = -1;
+	value->paramcollid = table->dist_collation;
+	value->location = -1;
+	return value;
+}
+
+/* A copy of a query, of the shards of some distribution values only. */
+static Query *
+add_shards(const Query *query, Index varno, const DistTable *table, Param *values)
+{
+	Query	   *result = copyObject((Query *) query);
+	Relation	rel = relation_open(table->relid, NoLock);
+
+	result->jointree->quals = (Node *) make_ands_explicit(list_make2(result->jointree->quals,
+																	 global_lookup_condition(table, rel, varno, (Node *) values)));
+	relation_close(rel, NoLock);
+	return result;
+}
+
 static PlannedStmt *
 plan_lookup(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
@@ -347,6 +425,11 @@ plan_lookup(Query *query, const char *query_string, int cursor_options, ParamLis
 	if (covered != NULL)
 		return covered;
 	values = find_index(query, varno, table, &lookup);
+	if (values == NIL && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
+	{
+		values = find_index_of_several(query, varno, table, &lookup);
+		lookup.several = true;
+	}
 	if (values == NIL)
 		return NULL;
 	(void) find_params((Node *) query, &lookup.params);
@@ -354,15 +437,16 @@ plan_lookup(Query *query, const char *query_string, int cursor_options, ParamLis
 	foreach_int(number, lookup.params)
 		lookup.param = Max(lookup.param, number);
 	lookup.param++;
-	value = makeNode(Param);
-	value->paramkind = PARAM_EXTERN;
-	value->paramid = lookup.param;
-	value->paramtype = getBaseType(table->dist_type);
-	value->paramtypmod = -1;
-	value->paramcollid = table->dist_collation;
-	value->location = -1;
-	lookup.query = copyObject(query);
-	lookup.one_shard = plan_pinned(query, value, query_string, cursor_options, params);
+	value = distribution_param(table, lookup.param, lookup.several);
+	if (lookup.several)
+		lookup.one_shard = plan_pinned(add_shards(query, varno, table, value), NULL, query_string, cursor_options, params);
+	else
+	{
+		lookup.query = copyObject(query);
+		lookup.one_shard = plan_pinned(query, value, query_string, cursor_options, params);
+	}
+	for (int i = 0; i < list_length(values); i++)
+		lookup.array_keys |= ((KeyValue *) list_nth(values, i))->is_array ? UINT64CONST(1) << i : 0;
 	return make_lookup(&lookup, values);
 }
 

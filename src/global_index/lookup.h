@@ -18,19 +18,22 @@
 /*
  * The contents of a GlobalIndexLookup node, in its custom_private.  Its
  * custom_exprs are the values of the key; its only child is the plan tree of
- * the statement for one shard.
+ * the statement for one shard, or for those of several keys.
  */
 typedef struct GlobalLookup
 {
 	Oid			index;
 	Oid			entries;
+	bool		several;		/* keys, or rows of a key */
+	uint64		array_keys;		/* bits of those values that are lists */
 	int			param;			/* the parameter of the statement for one
-								 * shard that is the distribution value */
+								 * shard that is the distribution value; for
+								 * several, an array of them */
 	List	   *params;			/* IntList: the client's parameters that the
 								 * statement uses */
 	PlannedStmt *one_shard;		/* without its plan tree */
 	Query	   *query;			/* what all shards are asked if that one has no
-								 * row */
+								 * row; not if several */
 } GlobalLookup;
 
 /* What a filter gives a column of a key. */
@@ -78,6 +81,18 @@ extern Node *global_lookup_filter(Node *quals);
  * far.
  */
 extern Query *global_lookup_narrow(Query *query, Cost cost);
+
+/*
+ * How many rows have the keys that these values of an index stand for, as far
+ * as is known.
+ */
+extern double global_lookup_rows(Relation rel, Relation index, List *values);
+
+/*
+ * The condition that a row's distribution value is among those of an array, or
+ * null, if that may be.
+ */
+extern Node *global_lookup_condition(const DistTable *table, Relation rel, Index varno, Node *values);
 
 /* To and from custom_private. */
 extern List *global_lookup_pack(const GlobalLookup *lookup);

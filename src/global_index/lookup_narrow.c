@@ -93,6 +93,16 @@ rows_of_key(Relation rel, Relation index)
 	return distinct < 0 ? -1 / distinct : distinct > 0 && rows > 0 ? rows / distinct : UNKNOWN_KEYS;
 }
 
+double
+global_lookup_rows(Relation rel, Relation index, List *values)
+{
+	double		rows = rows_of_key(rel, index);
+
+	foreach_ptr(KeyValue, value, values)
+		rows *= count_keys(value);
+	return rows;
+}
+
 /*
  * Whether it costs less to ask for entries first: which saves the shards that
  * have no row, and adds two round trips, one of them for the point in time.
@@ -100,11 +110,7 @@ rows_of_key(Relation rel, Relation index)
 static bool
 is_worthwhile(const Narrowing *narrowing, const DistTable *table, Relation rel, Relation index, List *values)
 {
-	double		keys = rows_of_key(rel, index);
-
-	foreach_ptr(KeyValue, value, values)
-		keys *= count_keys(value);
-	return narrowing->cost * (1 - Min(keys / table->nshards, 1)) >
+	return narrowing->cost * (1 - Min(global_lookup_rows(rel, index, values) / table->nshards, 1)) >
 		2 * (dist_round_trip_cost + dist_task_cost * dist_rel_count_nodes(table));
 }
 
@@ -151,20 +157,15 @@ values_query(Oid entries, List *values)
 	return castNode(Query, put_values((Node *) query, values));
 }
 
-/* The condition that rows of the table are in shards of keys with entries. */
-static Node *
-shards_condition(const DistTable *table, Relation rel, Index varno, Oid entries, List *values)
+Node *
+global_lookup_condition(const DistTable *table, Relation rel, Index varno, Node *values)
 {
-	SubLink    *sublink = makeNode(SubLink);
 	Var		   *column = makeVar(varno, table->dist_attno, table->dist_type, table->dist_typmod, table->dist_collation, 0);
 	NullTest   *null;
 	Node	   *condition;
 
-	sublink->subLinkType = ARRAY_SUBLINK;
-	sublink->subselect = (Node *) values_query(entries, values);
-	sublink->location = -1;
 	condition = (Node *) make_scalar_array_op(NULL, list_make2(makeString("pg_catalog"), makeString("=")), true,
-											  (Node *) column, (Node *) sublink, -1);
+											  (Node *) column, values, -1);
 	assign_expr_collations(NULL, condition);
 	if (TupleDescAttr(RelationGetDescr(rel), table->dist_attno - 1)->attnotnull)
 		return condition;
@@ -173,6 +174,18 @@ shards_condition(const DistTable *table, Relation rel, Index varno, Oid entries,
 	null->nulltesttype = IS_NULL;
 	null->location = -1;
 	return (Node *) makeBoolExpr(OR_EXPR, list_make2(condition, null), -1);
+}
+
+/* The condition that rows of the table are in shards of keys with entries. */
+static Node *
+shards_condition(const DistTable *table, Relation rel, Index varno, Oid entries, List *values)
+{
+	SubLink    *sublink = makeNode(SubLink);
+
+	sublink->subLinkType = ARRAY_SUBLINK;
+	sublink->subselect = (Node *) values_query(entries, values);
+	sublink->location = -1;
+	return global_lookup_condition(table, rel, varno, (Node *) sublink);
 }
 
 /*

@@ -8,7 +8,8 @@
  * other, so the row may have gone to another shard meanwhile, and a commit may
  * be seen by one of them only.  If the shard has the row, the answer is right:
  * no other row has its key.  If not, all shards are asked, as of one point in
- * time.
+ * time.  A write of several keys runs once, on the shards that their entries
+ * name.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,7 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -40,14 +42,16 @@ typedef struct GlobalLookupState
 } GlobalLookupState;
 
 /*
- * Asks the entries for the distribution value of the row with the key; false
- * if there is none.  The value is in CurrentMemoryContext.
+ * Asks the entries for the distribution value of the row with the key, or an
+ * array of those of several; false if there is none.  The value is in
+ * CurrentMemoryContext.
  */
 static bool
 ask_entries(GlobalLookupState *state, NullableDatum *value)
 {
 	int			nkeys = list_length(state->values->exprs);
-	EntryStatement statement = {.kind = ENTRY_FIND, .entries = state->lookup.entries, .nkeys = nkeys};
+	EntryStatement statement = {.kind = state->lookup.several ? ENTRIES_FIND : ENTRY_FIND, .entries = state->lookup.entries,
+								.nkeys = nkeys, .array_keys = state->lookup.array_keys};
 	Datum		keys[INDEX_MAX_KEYS];
 
 	for (int i = 0; i < nkeys; i++)
@@ -80,6 +84,31 @@ shard_params(const GlobalLookup *lookup, ParamListInfo params, Datum value, Oid 
 	return all;
 }
 
+/* The type of distribution values in entries. */
+static Oid
+distribution_type(const GlobalLookup *lookup)
+{
+	return get_atttype(lookup->entries, get_attnum(lookup->entries, "row's distribution value"));
+}
+
+/*
+ * Runs the statement on the shards of several keys.  It writes nothing if
+ * there are none, but fires the triggers that it would then.
+ */
+static uint64
+run_several(GlobalLookupState *state, const PlannedStmt *statement)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	Oid			type = distribution_type(&state->lookup);
+	NullableDatum values;
+
+	if (!ask_entries(state, &values) || values.isnull)
+		values.value = PointerGetDatum(construct_empty_array(type));
+	return nested_run((PlannedStmt *) statement, estate->es_sourceText,
+					  shard_params(&state->lookup, estate->es_param_list_info, values.value, get_array_type(type)), state->rows,
+					  CurrentMemoryContext);
+}
+
 /* Runs the statement, on one shard and, if that finds nothing, on all. */
 static void
 run_lookup(GlobalLookupState *state)
@@ -90,19 +119,19 @@ run_lookup(GlobalLookupState *state)
 	PlannedStmt *one_shard = makeNode(PlannedStmt);
 	uint64		processed = 0;
 	NullableDatum value;
-	Oid			type;
 
 	state->rows = tuplestore_begin_heap(false, false, work_mem);
-	if (!ask_entries(state, &value))
-		return;
-	type = get_atttype(lookup->entries, list_length(state->values->exprs) + 1);
 	*one_shard = *lookup->one_shard;
 	one_shard->planTree = linitial(plan->custom_plans);
-	if (!value.isnull)			/* else the filter has no shard for it */
+	if (lookup->several)
+		processed = run_several(state, one_shard);
+	else if (!ask_entries(state, &value))
+		return;
+	else if (!value.isnull)		/* else the filter has no shard for it */
 		processed = nested_run(one_shard, estate->es_sourceText,
-							   shard_params(lookup, estate->es_param_list_info, value.value, type), state->rows,
-							   CurrentMemoryContext);
-	if (processed == 0)
+							   shard_params(lookup, estate->es_param_list_info, value.value, distribution_type(lookup)),
+							   state->rows, CurrentMemoryContext);
+	if (processed == 0 && !lookup->several)
 		processed = nested_run(global_lookup_plan_all(lookup->query, estate->es_sourceText, estate->es_param_list_info),
 							   estate->es_sourceText, estate->es_param_list_info, state->rows, CurrentMemoryContext);
 	if (one_shard->commandType != CMD_SELECT && one_shard->canSetTag)

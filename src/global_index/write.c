@@ -85,6 +85,8 @@ typedef struct IndexWrite
 	EntryShape	shape;
 	bool		defers;			/* several entries may have a key, until
 								 * constraints are checked */
+	bool		building;		/* rows may have no entry yet, and their key be
+								 * another row's */
 	IndexInfo  *info;			/* its expressions and condition */
 	EState	   *estate;			/* for these */
 	MemoryContext context;		/* of the batch */
@@ -104,6 +106,14 @@ key_equality(Oid type)
 	return name != NULL && operator < FirstNormalObjectId && strcmp(name, "=") == 0 ? operator : InvalidOid;
 }
 
+/* A column or expression of an index's key, from 1 on. */
+char *
+entry_key_text(Relation index, int number)
+{
+	return TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(RelationGetRelid(index)),
+												   Int32GetDatum(number), BoolGetDatum(false)));
+}
+
 /* The first columns and expressions of an index's key, with commas. */
 static char *
 key_text(Relation index, int count)
@@ -112,9 +122,7 @@ key_text(Relation index, int count)
 
 	initStringInfo(&buf);
 	for (int i = 0; i < count; i++)
-		appendStringInfo(&buf, "%s%s", i == 0 ? "" : ", ",
-						 TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(RelationGetRelid(index)),
-																 Int32GetDatum(i + 1), BoolGetDatum(false))));
+		appendStringInfo(&buf, "%s%s", i == 0 ? "" : ", ", entry_key_text(index, i + 1));
 	return buf.data;
 }
 
@@ -167,10 +175,13 @@ rethrow_for_index(Relation rel, Relation index, MemoryContext context)
 /* What a statement of ours writes. */
 typedef struct EntryWrite
 {
-	const char *sql;			/* without parameters; NULL: statement, */
+	const char *sql;			/* with these parameters; NULL: statement */
+	int			nparams;
+	Oid		   *types;
 	const EntryStatement *statement;
-	Datum	   *values;			/* with these */
+	Datum	   *values;
 	const char *nulls;			/* NULL: none is null */
+	IndexWrite *returns;		/* the rows that it returns become its gone */
 } EntryWrite;
 
 static Oid
@@ -181,6 +192,26 @@ entries_owner(Oid entries)
 
 	relation_close(rel, AccessShareLock);
 	return owner;
+}
+
+/* Sets the entries that go to the rows of SPI's result; to the first ones. */
+static void
+batch_of_result(IndexWrite *write)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+	MemoryContext old = MemoryContextSwitchTo(write->context);
+
+	write->gone.count = Min(SPI_processed, BATCH_ROWS);
+	for (int row = 0; row < write->gone.count; row++)
+		for (int i = 0; i < desc->natts; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, i);
+			Datum		value = SPI_getbinval(SPI_tuptable->vals[row], desc, i + 1, &write->gone.nulls[i][row]);
+
+			if (!write->gone.nulls[i][row])
+				write->gone.values[i][row] = datumCopy(value, att->attbyval, att->attlen);
+		}
+	MemoryContextSwitchTo(old);
 }
 
 /*
@@ -197,15 +228,14 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 
 	PG_TRY();
 	{
-		bool		isnull;
-
 		SPI_connect();
-		if ((write->sql != NULL ? SPI_execute(write->sql, false, 0) :
+		if ((write->sql != NULL ?
+			 SPI_execute_with_args(write->sql, write->nparams, write->types, write->values, NULL, false, 0) :
 			 SPI_execute_plan(entry_plan(write->statement), write->values, write->nulls, false, 0)) < 0)
 			elog(ERROR, "SPI failed: a write of entries");
 		processed = SPI_processed;
-		if (write->statement != NULL && write->statement->kind == ENTRIES_TAKE)
-			processed = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+		if (write->returns != NULL)
+			batch_of_result(write->returns);
 		SPI_finish();
 	}
 	PG_CATCH();
@@ -220,6 +250,16 @@ write_entries(Relation rel, Relation index, Oid entries, const EntryWrite *write
 }
 
 /*
+ * How many columns, from the first one on, tell an entry from others: the key,
+ * and the distribution value while rows may have equal ones.
+ */
+static int
+identifying_columns(const IndexWrite *write)
+{
+	return write->shape.nkeys + (write->building ? 1 : 0);
+}
+
+/*
  * Runs a statement for the entries of a batch: its kind for one entry, or for
  * several.  Returns how many it has written.
  */
@@ -228,7 +268,8 @@ batch_run(IndexWrite *write, EntryBatch *batch, EntryStatementKind one_kind, Ent
 {
 	bool		one = batch->count == 1 && one_kind != many_kind;
 	EntryStatement statement = {.kind = one ? one_kind : many_kind, .entries = RelationGetRelid(write->entries),
-								.nkeys = write->shape.nkeys, .ncolumns = write->shape.ncolumns};
+								.nkeys = many_kind == ENTRIES_MISSING ? write->shape.nrequired : identifying_columns(write),
+								.ncolumns = write->shape.ncolumns};
 	Datum		values[MAX_ENTRY_COLUMNS];
 	char		nulls[MAX_ENTRY_COLUMNS];
 	int			lower_bound = 1;
@@ -246,7 +287,8 @@ batch_run(IndexWrite *write, EntryBatch *batch, EntryStatementKind one_kind, Ent
 											   att->atttypid, att->attlen, att->attbyval, att->attalign));
 	}
 	return write_entries(write->rel, write->index, RelationGetRelid(write->entries),
-						 &(EntryWrite) {.statement = &statement, .values = values, .nulls = nulls});
+						 &(EntryWrite) {.statement = &statement, .values = values, .nulls = nulls,
+										.returns = many_kind == ENTRIES_TAKE || many_kind == ENTRIES_MISSING ? write : NULL});
 }
 
 /*
@@ -260,16 +302,20 @@ static void
 delete_entries(IndexWrite *write)
 {
 	EntryBatch *batch = &write->gone;
-	EntryStatementKind one = write->defers ? ENTRIES_TAKE : ENTRY_DELETE;
-	EntryStatementKind many = write->defers ? ENTRIES_TAKE : ENTRIES_DELETE;
 
-	if (batch->count > 0 && batch_run(write, batch, one, many) < batch->count)
+	if (batch->count > 0 && write->defers)
 	{
-		if (write->defers)
+		/* the second time, only those that it hasn't found at first */
+		if (batch_run(write, batch, ENTRIES_TAKE, ENTRIES_TAKE) > 0)
+		{
 			batch_run(write, batch, ENTRIES_SETTLE, ENTRIES_SETTLE);
-		else
-			batch_run(write, batch, ENTRY_AWAIT, ENTRIES_AWAIT);
-		batch_run(write, batch, one, many);
+			batch_run(write, batch, ENTRIES_TAKE, ENTRIES_TAKE);
+		}
+	}
+	else if (batch->count > 0 && batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE) < batch->count)
+	{
+		batch_run(write, batch, ENTRY_AWAIT, ENTRIES_AWAIT);
+		batch_run(write, batch, ENTRY_DELETE, ENTRIES_DELETE);
 	}
 	batch->count = 0;
 }
@@ -326,7 +372,7 @@ entry_of_row(IndexWrite *write, TupleTableSlot *row, Entry *entry)
 	{
 		FormIndexDatum(write->info, row, write->estate, values, nulls);
 		entry_columns_set(&write->shape, row, values, nulls, entry);
-		for (int i = 0; i < shape->nkeys; i++)
+		for (int i = 0; i < identifying_columns(write); i++)
 			entry->null_keys |= entry->nulls[i] ? UINT64CONST(1) << i : 0;
 		entry->exists = (entry->null_keys & ((UINT64CONST(1) << shape->nrequired) - 1)) == 0;
 	}
@@ -453,6 +499,7 @@ index_write_begin(IndexWrite *write, Relation rel, Oid index)
 	write->index = index_open(index, AccessShareLock);
 	entry_shape(rel, write->index, &write->shape);
 	write->defers = !write->index->rd_index->indimmediate;
+	write->building = !write->index->rd_index->indisvalid;
 	write->info = BuildIndexInfo(write->index);
 	write->estate = CreateExecutorState();
 	write->context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
@@ -563,7 +610,7 @@ claim_keys(Relation rel, List *indexes, TupleTableSlot *row)
 const GlobalKeyMethods global_keys = {.find = key_find, .claim = claim_keys};
 
 /* The entries that the rows of a table have, as a query. */
-static char *
+char *
 entries_query(Relation rel, Relation index)
 {
 	Oid			relid = RelationGetRelid(rel);
@@ -582,12 +629,8 @@ entries_query(Relation rel, Relation index)
 	return psprintf("SELECT %s FROM %s WHERE %s", columns.data, relation_qualified_name(relid), has_entry_text(index, &shape));
 }
 
-/*
- * Has statements fail until the caller's level of settings ends, of which the
- * owner's own policies (FORCE ROW LEVEL SECURITY) would hide rows.
- */
-static void
-require_all_rows(void)
+void
+entries_require_all_rows(void)
 {
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
@@ -597,9 +640,30 @@ entries_fill(Relation rel, Relation index, Oid entries)
 {
 	int			level = NewGUCNestLevel();
 
-	require_all_rows();
+	entries_require_all_rows();
 	write_entries(rel, index, entries,
 				  &(EntryWrite) {.sql = psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index))});
+	AtEOXact_GUC(true, level);
+}
+
+void
+entries_add(Relation rel, Oid index, const char *query, int nparams, Oid *types, Datum *values)
+{
+	int			level = NewGUCNestLevel();
+	IndexWrite	write;
+
+	entries_require_all_rows();
+	index_write_begin(&write, rel, index);
+	make_batch(&write, &write.gone, BATCH_ROWS);
+	write_entries(rel, write.index, RelationGetRelid(write.entries),
+				  &(EntryWrite) {.sql = query, .nparams = nparams, .types = types, .values = values, .returns = &write});
+	if (write.gone.count > 0 && batch_run(&write, &write.gone, ENTRIES_AWAIT, ENTRIES_AWAIT) < write.gone.count)
+	{
+		batch_run(&write, &write.gone, ENTRIES_MISSING, ENTRIES_MISSING);
+		if (write.gone.count > 0)
+			batch_run(&write, &write.gone, ENTRIES_INSERT, ENTRIES_INSERT);
+	}
+	index_write_end(&write);
 	AtEOXact_GUC(true, level);
 }
 
@@ -642,7 +706,7 @@ check_index(Oid indexid, bool repair)
 	sql = psprintf("SELECT pg_catalog.count(*) FROM ((%s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL %s)) d",
 				   rows, relation_qualified_name(entries), relation_qualified_name(entries), rows);
 	caller = run_as_owner_begin(entries);
-	require_all_rows();
+	entries_require_all_rows();
 	count = strtoll(spi_value(sql), NULL, 10);
 	run_as_end(caller);
 	if (repair && count > 0)

@@ -182,6 +182,11 @@ def node_of(connection, table, key):
         WHERE shardid = get_shard_id_for_distribution_column(%s::regclass, %s)""", [table, key])
 
 
+def shard_of(connection, table, key):
+    """The shard of a distribution value."""
+    return value(connection, "SELECT get_shard_id_for_distribution_column(%s::regclass, %s)", [table, key])
+
+
 def keys_on(connection, node):
     """Keys whose entries are on the node."""
     entries = value(connection, """SELECT objid::regclass::text FROM pg_depend
@@ -215,6 +220,160 @@ def test_entries_that_are_being_committed(keyed, connect, count, statement, mode
                    "the change to wait"),
         stopped.go_on(), load.stop.wait(servers.PATIENCE)))
     check(keyed.coordinator)
+
+
+def test_deferred_key_of_two_rows(keyed, connect):
+    """One of two rows with a deferred key goes beside a row whose entry is being committed: the other one keeps its entry."""
+    here, there = keyed.workers
+    connection, watcher = connect(here), connect(there)
+    connection.execute("SET citus.global_indexes = on")
+    connection.execute("ALTER TABLE g ADD n int, DROP CONSTRAINT g_k_key, ADD CONSTRAINT g_k_key UNIQUE (k) DEFERRABLE INITIALLY DEFERRED")
+    tenant = next(t for t in range(1, 10) if node_of(connection, "g", t) == here.port)
+    committing, twice = keys_on(connection, there)[:2]
+    connection.execute(f"INSERT INTO g VALUES ({tenant}, {twice})")
+    stopped = Stopped(here, "commit-after-decision", f"INSERT INTO g VALUES ({tenant}, {committing})")
+    load = Load()
+
+    def change_rows(_):
+        with connection.transaction():
+            connection.execute(f"INSERT INTO g VALUES ({tenant}, {twice}, 1)")
+            assert connection.execute(f"DELETE FROM g WHERE t = {tenant} AND n IS NULL").rowcount == 2
+        load.stop.set()
+
+    load.add(None, change_rows, "changes rows")
+    load.meanwhile(lambda: (
+        wait_until(lambda: load.stop.is_set() or rows(watcher, "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
+                   "the change to wait"),
+        stopped.go_on(), load.stop.wait(servers.PATIENCE)))
+    assert rows(watcher, "SELECT k, n FROM g") == [(twice, 1)]
+    check(keyed.coordinator)
+
+
+def test_index_concurrently(keyed, connect):
+    """Who writes while the entries of an index are made doesn't wait, and what is written is in the index."""
+    connection = connect(keyed.coordinator)
+    connection.execute("CREATE TABLE w (t int, k int, n int DEFAULT 0)")
+    connection.execute("SELECT create_distributed_table('w', 't', shard_count => 8)")
+    connection.execute("INSERT INTO w SELECT i % 50, i FROM generate_series(1, 3000) i")
+    builder = connect(keyed.workers[0])
+    builder.execute("SET citus.global_indexes = on")
+    builder.execute("SET default_transaction_isolation = 'repeatable read'")
+    stopped = Stopped(keyed.workers[0], "global-index-listed", "CREATE UNIQUE INDEX CONCURRENTLY w_k ON w (k)", builder)
+    reader = connect(keyed.workers[1])
+    reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert value(reader, "SELECT count(*) FROM parent") == 9
+    for node in keyed.nodes:
+        writer, n = connect(node), node.port % 100
+        other = next(t for t in range(61, 99) if shard_of(connection, "w", t) != shard_of(connection, "w", (n + 500) % 50))
+        for statement in (f"DELETE FROM w WHERE k = {n}",
+                          f"BEGIN; DELETE FROM w WHERE k = {n + 100}; INSERT INTO w VALUES (60, {n + 100}, 1); COMMIT",
+                          f"UPDATE w SET k = k + 10000 WHERE k = {n + 200}",
+                          f"UPDATE w SET t = t + 1 WHERE k = {n + 300}",
+                          f"UPDATE w SET n = 1 WHERE k = {n + 400}",
+                          f"INSERT INTO w VALUES (70, {n + 20000}), (71, {n + 30000})",
+                          f"DELETE FROM w WHERE k = {n + 20000}",
+                          f"INSERT INTO w VALUES ({other}, {n + 500}); DELETE FROM w WHERE k = {n + 500} AND t <> {other}"):
+            writer.execute(statement)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            writer.execute(f"INSERT INTO w VALUES (80, {n + 30000})")
+    watchers = [connect(node) for node in keyed.nodes]
+    with connect(keyed.workers[1]) as holder:
+        holder.execute("BEGIN; UPDATE w SET n = 2 WHERE k IN (700, 701); DELETE FROM w WHERE k = 702")
+        load = Load()
+        load.add(None, lambda _: (stopped.go_on(), load.stop.set()), "builder goes on")
+        load.meanwhile(lambda: (
+            wait_until(lambda: load.stop.is_set() or any(
+                rows(watcher, "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'") for watcher in watchers),
+                "the build to wait for the locked rows"),
+            connection.execute("UPDATE w SET n = 3 WHERE k = 800"),
+            holder.execute("COMMIT"), load.stop.wait(servers.PATIENCE)))
+    assert stopped.error is None
+    assert rows(reader, "SELECT n FROM w WHERE k = 900") == [(0,)]
+    reader.execute("COMMIT")
+    assert value(connection, "SELECT citus_check_global_index('w_k')") == 0
+    assert value(connection, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'w_k'::regclass")
+    assert rows(connection, "SELECT k FROM w GROUP BY k HAVING count(*) > 1") == []
+    for key in 700, 800, keyed.nodes[0].port % 100 + 100:
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute(f"INSERT INTO w VALUES (90, {key})")
+    connection.execute("INSERT INTO w VALUES (90, 702)")
+
+
+def change_while_built(connection):
+    """One of the writes that leave the keys distinct."""
+    key, tenant = random.randint(1, KEYS * 50), random.randint(1, 60)
+    try:
+        connection.execute(random.choice([
+            f"UPDATE w SET t = {tenant} WHERE k = {key}",
+            f"UPDATE w SET n = n + 1 WHERE k BETWEEN {key} AND {key + 20}",
+            f"WITH d AS (DELETE FROM w WHERE k = {key} RETURNING k) INSERT INTO w SELECT {tenant}, k FROM d",
+            f"BEGIN; DELETE FROM w WHERE k = {key}; SELECT; COMMIT",
+            f"UPDATE w SET k = -k WHERE k IN ({key}, -{key})",
+        ]))
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+
+
+def test_index_concurrently_under_fire(keyed, connect):
+    """Indexes are built and dropped while clients of all nodes write: every one of them is complete."""
+    connection = connect(keyed.coordinator)
+    connection.execute("CREATE TABLE w (t int, k int, n int DEFAULT 0)")
+    connection.execute("SELECT create_distributed_table('w', 't', shard_count => 8)")
+    connection.execute(f"INSERT INTO w SELECT i % 50, i FROM generate_series(1, {KEYS * 50}) i")
+    load = Load()
+
+    def build(builder):
+        builder.execute("SET citus.global_indexes = on")
+        try:
+            builder.execute("CREATE UNIQUE INDEX CONCURRENTLY w_k ON w (k)")
+            assert value(builder, "SELECT citus_check_global_index('w_k')") == 0
+        except psycopg.errors.DeadlockDetected:
+            pass
+        builder.execute("DROP INDEX w_k")
+
+    for number in range(3):
+        load.add(keyed.nodes[number], change_while_built, f"client{number}")
+    load.add(keyed.workers[0], build, "build")
+    load.finish(FIRE)
+
+
+def test_index_concurrently_finds_equal_keys(keyed, connect):
+    """Equal keys in two shards fail the build; the index that it leaves isn't used, and can be dropped only."""
+    connection = connect(keyed.coordinator)
+    connection.execute("SET citus.global_indexes = on")
+    connection.execute("CREATE TABLE w (t int, k int)")
+    connection.execute("SELECT create_distributed_table('w', 't', shard_count => 8)")
+    connection.execute("INSERT INTO w SELECT i, i % 40 FROM generate_series(1, 41) i")
+    with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+        connection.execute("CREATE UNIQUE INDEX CONCURRENTLY w_k ON w (k)")
+    assert failure.value.diag.constraint_name == "w_k"
+    assert failure.value.diag.message_detail == "Key (k)=(1) already exists."
+    assert len(rows(connection, "SELECT t FROM w WHERE k = 1")) == 2
+    for statement in "REINDEX INDEX w_k", "REINDEX TABLE CONCURRENTLY w":
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            connection.execute(statement)
+    connection.execute("DELETE FROM w WHERE t = 41")
+    connection.execute("DROP INDEX w_k")
+    connection.execute("CREATE UNIQUE INDEX CONCURRENTLY w_k ON w (k)")
+    assert value(connection, "SELECT citus_check_global_index('w_k')") == 0
+    assert value(connection, "SELECT count(*) FROM pg_class WHERE relname ~ '^global_index_[0-9]+$'") == 2
+
+
+def test_index_that_is_newer_than_a_snapshot(keyed, connect):
+    """A transaction at REPEATABLE READ that began before the index finds rows without it."""
+    connection, reader = connect(keyed.coordinator), connect(keyed.workers[0])
+    connection.execute("CREATE TABLE w (t int, k int, n int)")
+    connection.execute("SELECT create_distributed_table('w', 't', shard_count => 8)")
+    connection.execute("INSERT INTO w SELECT i, i, i FROM generate_series(1, 20) i")
+    reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert value(reader, "SELECT count(*) FROM parent") == 9
+    connection.execute("SET citus.global_indexes = on")
+    connection.execute("CREATE UNIQUE INDEX w_k ON w (k)")
+    assert rows(reader, "SELECT t FROM w WHERE k = 7") == [(7,)]
+    assert rows(reader, "SELECT n FROM w WHERE k = 7") == [(7,)]
+    reader.execute("COMMIT")
+    assert "GlobalIndexLookup" in str(rows(reader, "EXPLAIN SELECT n FROM w WHERE k = 7"))
 
 
 def test_lookups(keyed, connect):

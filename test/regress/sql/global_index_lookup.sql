@@ -193,6 +193,50 @@ SELECT citus_check_global_index('users_pkey'), citus_check_global_index('users_a
 SET citus.enable_global_index_lookups = off;
 SELECT asks_one('SELECT id FROM users WHERE id = 16');
 SELECT asks_entries('SELECT count(*) FROM users WHERE id = 16');
+-- writes, and row locks, by several keys or a key of several rows: their shards only
+RESET citus.round_trip_cost;
+RESET citus.task_cost;
+RESET citus.enable_global_index_lookups;
+CREATE TABLE many (t int, id int PRIMARY KEY, k int NOT NULL, g int, n int DEFAULT 0);
+CREATE INDEX many_g ON many (g, k) WHERE citus_global_index();
+SELECT create_distributed_table('many', 't', shard_count => 32);
+INSERT INTO many SELECT i, i, i, i / 4 FROM generate_series(1, 200) i;
+ANALYZE many;
+EXPLAIN (VERBOSE, COSTS OFF) UPDATE many SET n = n + 1 WHERE id IN (1, 2, 3);
+EXPLAIN (COSTS OFF) DELETE FROM many WHERE g = 7;
+EXPLAIN (COSTS OFF) SELECT n FROM many WHERE id = ANY ('{5,6}') FOR UPDATE;
+SELECT statement, asks_one(statement) FROM unnest(ARRAY[
+	'UPDATE many SET n = 1 WHERE g = 7 AND k IN (28, 29)',
+	'UPDATE many SET id = id + 1000 WHERE id IN (1, 2)',
+	'DELETE FROM many WHERE id = ANY (ARRAY[1, 2]) RETURNING *',
+	'UPDATE many SET n = 1 WHERE id IN (1, 2) AND t = 1',
+	'UPDATE many SET n = 1 WHERE k = 7',
+	'UPDATE many SET n = 1 WHERE id IN (SELECT 1)',
+	'UPDATE many SET n = 1 WHERE id IN (1, 2) OR g = 1',
+	'UPDATE many SET n = 1 WHERE id IN (' || (SELECT string_agg(i::text, ',') FROM generate_series(1, 40) i) || ')']) statement;
+UPDATE many SET n = n + 1 WHERE id IN (1, 2, 3, 3, NULL, 5000);
+UPDATE many SET n = n + 1 WHERE id = ANY (NULL);
+UPDATE many SET n = n + 1 WHERE id = ANY ('{}');
+UPDATE many SET n = n + 1 WHERE g = 7;
+UPDATE many SET t = t + 1, id = id + 1000 WHERE id IN (10, 5000) RETURNING t, id;
+DELETE FROM many WHERE g = 8 AND n = 0;
+SELECT id, n FROM many WHERE id IN (28, 29) ORDER BY id FOR UPDATE;
+PREPARE many_ids(int[], int) AS UPDATE many SET n = $2 WHERE id = ANY ($1);
+EXECUTE many_ids('{41}', 1); EXECUTE many_ids('{42,43}', 2); EXECUTE many_ids(NULL, 3); EXECUTE many_ids('{}', 4); EXECUTE many_ids('{44,45}', 5);
+EXECUTE many_ids('{46,1000}', 6); EXECUTE many_ids('{47,48}', 7);
+SELECT id, n FROM many WHERE n > 0 ORDER BY id;
+BEGIN;
+INSERT INTO many VALUES (1000, 2000, 1, 7), (1001, 2001, 1, 7);
+UPDATE many SET n = 100 WHERE g = 7;
+UPDATE many SET n = n + 1 WHERE id IN (2000, 2001);
+SELECT id, n FROM many WHERE g = 7 ORDER BY id;
+ROLLBACK;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% %', TG_OP, TG_LEVEL; RETURN NULL; END $$;
+CREATE TRIGGER tell AFTER UPDATE ON many EXECUTE FUNCTION tell();
+UPDATE many SET n = n WHERE id = 5000;
+UPDATE many SET n = n WHERE id IN (28, 29);
+SELECT citus_check_global_index('many_pkey'), citus_check_global_index('many_g');
+
 SET client_min_messages = warning;
 DROP SCHEMA global_index_lookup CASCADE;
 DROP OWNED BY global_index_reader;
