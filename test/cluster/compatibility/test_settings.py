@@ -111,15 +111,15 @@ def test_space_before_move(cluster, coordinator, table, mode):
     target = next(node.port for node in cluster.workers if node.port != source)
     move = f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {source}, '127.0.0.1', {target}, '{mode}')"
     back = f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {target}, '127.0.0.1', {source}, '{mode}')"
-    coordinator.execute("SET citus.desired_percent_disk_available_after_move = 100")
+    coordinator.execute("SET citus.check_available_space_before_move = on; SET citus.desired_percent_disk_available_after_move = 100")
     with pytest.raises(psycopg.errors.DiskFull, match=f"disk of node 127.0.0.1:{target} would have too little space") as error:
         coordinator.execute(move)
     assert "desired_percent_disk_available_after_move is 100." in error.value.diag.message_detail
     coordinator.execute("SET citus.check_available_space_before_move = off")
     coordinator.execute(move)
-    coordinator.execute("RESET citus.check_available_space_before_move; SET citus.desired_percent_disk_available_after_move = 0")
+    coordinator.execute("SET citus.check_available_space_before_move = on; SET citus.desired_percent_disk_available_after_move = 0")
     coordinator.execute(back)
-    coordinator.execute("RESET citus.desired_percent_disk_available_after_move")
+    coordinator.execute("RESET citus.check_available_space_before_move; RESET citus.desired_percent_disk_available_after_move")
 
 
 def niceness(pid):
