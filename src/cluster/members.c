@@ -164,7 +164,7 @@ members_insert(const NewNode *node)
 						  quote_literal_cstr(node->role), quote_literal_cstr(node->cluster),
 						  bool_literal(node->active), bool_literal(node->should_have_shards),
 						  bool_literal(node->clone_of != 0), node->clone_of),
-				 list_make1_int(node->groupid));
+				 strcmp(node->role, ROLE_PRIMARY) == 0 ? list_make1_int(node->groupid) : NIL);
 }
 
 void

@@ -68,7 +68,10 @@ extern void members_check_address_is_free(const char *host, int32 port);
 /* A group id that no node has. */
 extern int32 members_next_groupid(void);
 
-/* Adds a row on all active nodes; ids must be set. */
+/* The noderole of a node itself, as opposed to its standby. */
+#define ROLE_PRIMARY "primary"
+
+/* Adds a row on all active nodes but a new one itself; ids must be set. */
 extern void members_insert(const NewNode *node);
 
 /* Sets columns of a node's row on all active nodes: "column = value, ...". */

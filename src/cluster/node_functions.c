@@ -37,7 +37,6 @@
 #include "table/next_id.h"
 
 #define DEFAULT_CLUSTER "default"
-#define ROLE_PRIMARY "primary"
 
 SQL_FUNCTION(citus_set_coordinator_host);
 SQL_FUNCTION(citus_add_node);

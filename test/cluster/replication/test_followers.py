@@ -1,5 +1,7 @@
 """citus.use_secondary_nodes: a session reads other nodes' shards on their standbys."""
 
+import threading
+
 import psycopg
 import pytest
 
@@ -116,6 +118,15 @@ def test_writes_are_refused(followed, reader, statement):
     reader.execute("UPDATE d SET v = v WHERE id = 1")
 
 
+def test_every_node_knows_all(followed):
+    """A standby's own primary knows of it, too, and commits once a second for it."""
+    for node in followed.nodes:
+        assert node.sql("SELECT count(*) FROM pg_dist_node WHERE noderole = 'secondary'") == "2", node.name
+    for standby in followed.standbys:
+        first = standby.sql("SELECT pg_last_xact_replay_timestamp()")
+        wait_until(lambda standby=standby, first=first: standby.sql("SELECT pg_last_xact_replay_timestamp()") != first, "a mark")
+
+
 def test_no_secondary(followed):
     """The default cluster has no secondaries here."""
     with servers.connect(followed.coordinator) as connection:
@@ -165,6 +176,59 @@ def test_read_your_writes(followed, reader):
             there.execute("SELECT set_config('citus.session_token', '1:FFFFFFFF/0', false)")
             with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="not yet replayed"):
                 there.execute("SELECT * FROM r")
+
+
+def probe_of(standby):
+    """The process on a standby that answers a session's question how far it is, over and over."""
+    return standby.sql("SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_last_wal_replay_lsn%' AND pid <> pg_backend_pid()")
+
+
+def test_waits_for_a_token(followed):
+    """A session that waits for a standby can be cancelled; if it loses the connection by which it asks, the standby counts as down."""
+    standby = followed.standbys[0]
+    with servers.connect(followed.coordinator) as writer, connect_reader(followed, "always") as always, connect_reader(followed, "prefer") as prefer:
+        caught_up(followed, writer)
+        pause(standby)
+        try:
+            writer.execute("UPDATE d SET v = v + 1")
+            token, total = value(writer, "SELECT citus_session_token()"), value(writer, "SELECT sum(v) FROM d")
+            for connection in always, prefer:
+                connection.execute("SET citus.follower_wait_timeout = '10min'")
+                connection.execute("SELECT set_config('citus.session_token', %s, false)", [token])
+                outcome = read_in_thread(connection)
+                wait_until(lambda: probe_of(standby), "the session to ask the standby")
+                connection.cancel()
+                assert isinstance(outcome(), psycopg.errors.QueryCanceled)
+                wait_until(lambda: not probe_of(standby), "the session to ask no more")
+                outcome = read_in_thread(connection)
+                standby.sql(f"SELECT pg_terminate_backend({wait_until(lambda: probe_of(standby), 'the session to ask again')})")
+                if connection is always:
+                    assert isinstance(outcome(), psycopg.errors.ObjectNotInPrerequisiteState)
+                else:
+                    assert outcome() == total
+        finally:
+            pause(standby, False)
+        writer.execute("UPDATE d SET v = v - 1")
+
+
+def read_in_thread(connection):
+    """Starts to read a sum; returns a function that waits for it, or for its error."""
+    seen = []
+
+    def read():
+        try:
+            seen.append(value(connection, "SELECT sum(v) FROM d"))
+        except psycopg.Error as error:
+            seen.append(error)
+
+    def outcome():
+        reading.join(servers.PATIENCE)
+        assert seen, "the read goes on"
+        return seen[0]
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    return outcome
 
 
 def test_fallback(followed):
