@@ -22,6 +22,7 @@
 #include "columnar/options.h"
 #include "columnar/row_sort.h"
 #include "compat/foreach.h"
+#include "compat/tuple_desc.h"
 
 struct RowSort
 {
@@ -87,6 +88,7 @@ row_sort_begin(Relation table)
 	for (AttrNumber attno = 1; attno <= columns->natts; attno++)
 		TupleDescCopyEntry(with_ctid, attno, columns, attno);
 	TupleDescInitEntry(with_ctid, columns->natts + 1, "ctid of the row", TIDOID, -1, 0);
+	TupleDescFinalize(with_ctid);
 	sort->given = MakeSingleTupleTableSlot(with_ctid, &TTSOpsVirtual);
 	sort->sorted = MakeSingleTupleTableSlot(with_ctid, &TTSOpsMinimalTuple);
 	sort->row = MakeSingleTupleTableSlot(columns, &TTSOpsVirtual);

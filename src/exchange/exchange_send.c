@@ -27,6 +27,7 @@
 
 #include "catalog/metadata.h"
 #include "compat/sql_function.h"
+#include "compat/tuple_desc.h"
 #include "exchange/exchange_relay.h"
 #include "exchange/exchange_row.h"
 #include "exchange/exchange_store.h"
@@ -195,6 +196,7 @@ call_columns(FunctionCallInfo fcinfo)
 
 	for (int i = 0; i < ncolumns; i++)
 		TupleDescInitEntry(columns, i + 1, NULL, get_fn_expr_argtype(fcinfo->flinfo, i + 1 + FIRST_COLUMN), -1, 0);
+	TupleDescFinalize(columns);
 	return columns;
 }
 

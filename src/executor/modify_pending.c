@@ -16,6 +16,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "compat/tuple_desc.h"
 #include "executor/modify.h"
 
 /* The minimal memory of a tuplestore. */
@@ -117,6 +118,7 @@ make_change_desc(DistModifyState *state, TupleDesc child_desc)
 	}
 	foreach_int(attno, state->plan.key_attnos)
 		TupleDescInitEntry(desc, ++next, NULL, TupleDescAttr(state->row_desc, attno - 1)->atttypid, -1, 0);
+	TupleDescFinalize(desc);
 	return desc;
 }
 

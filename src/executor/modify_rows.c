@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "compat/tuple_desc.h"
 #include "compat/virtual_column.h"
 #include "executor/modify.h"
 #include "executor/row_texts.h"
@@ -121,6 +122,7 @@ make_output_desc(TupleDesc scan_desc)
 	for (int i = 0; i < scan_desc->natts; i++)
 		TupleDescCopyEntry(desc, i + 1, scan_desc, i + 1);
 	TupleDescInitEntry(desc, scan_desc->natts + 1, "sequence", INT8OID, -1, 0);
+	TupleDescFinalize(desc);
 	return desc;
 }
 

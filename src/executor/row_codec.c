@@ -21,6 +21,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "compat/tuple_desc.h"
 #include "executor/row_codec.h"
 #include "lib/exact_text.h"
 #include "planner/task_query.h"
@@ -84,6 +85,7 @@ make_slot_desc(RowCodec *codec)
 			TupleDescInitEntry(desc, codec->column[i].position + 1, NULL,
 							   TupleDescAttr(codec->columns, i)->atttypid, -1, 0);
 	}
+	TupleDescFinalize(desc);
 	return desc;
 }
 

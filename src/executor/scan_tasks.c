@@ -24,6 +24,7 @@
 #include "utils/rls.h"
 
 #include "catalog/stat_counters.h"
+#include "compat/tuple_desc.h"
 #include "executor/broadcast.h"
 #include "executor/cursor.h"
 #include "executor/delegated_call_run.h"
@@ -48,6 +49,7 @@ scan_columns(List *types, List *typmods)
 	for (int i = 0; i < list_length(types); i++)
 		TupleDescInitEntry(columns, i + 1, NULL, (Oid) list_nth_int(types, i),
 						   list_nth_int(typmods, i), 0);
+	TupleDescFinalize(columns);
 	return columns;
 }
 

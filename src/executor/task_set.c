@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "executor/scan_tasks.h"
 #include "executor/task_follow.h"
 #include "executor/task_set.h"
 #include "executor/task_set_private.h"
@@ -921,7 +922,7 @@ uint64
 task_set_finish(TaskSet *set)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(set->codec ? row_codec_slot_desc(set->codec) :
-													CreateTemplateTupleDesc(0), &TTSOpsVirtual);
+													scan_columns(NIL, NIL), &TTSOpsVirtual);
 	uint64		processed = 0;
 	ListCell   *cell;
 
