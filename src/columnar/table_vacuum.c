@@ -222,7 +222,7 @@ vacuum_heap(Relation heap, VacOptValue truncate)
 		.freeze_table_age = -1,
 		.multixact_freeze_min_age = -1,
 		.multixact_freeze_table_age = -1,
-		.log_min_duration = -1,
+		.log_vacuum_min_duration = -1,
 		.index_cleanup = VACOPTVALUE_AUTO,
 		.truncate = truncate,
 		.nworkers = -1,

@@ -70,6 +70,7 @@ typedef int InsertOptions;
 #define INDEX_FETCH_PARAMS Relation table
 #define INDEX_FETCH_ARGS table
 #define VACUUM_PARAMS struct VacuumParams *params
+#define log_vacuum_min_duration log_min_duration
 #define CLUSTER_SNAPSHOT_PARAM
 #define SO_NONE 0
 #define TABLE_DELETE_CHANGING_PARTITION 1

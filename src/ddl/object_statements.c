@@ -29,6 +29,7 @@ typedef enum NameForm
 	NAME_NODE,					/* a node that name_of_node understands */
 	NAME_NODES,					/* a List of these */
 	NAME_RELATION,				/* RangeVar * of an existing relation */
+	NAME_REPACKED,				/* what a RepackStmt names */
 	NAME_OBJECT,				/* a node, or the relation beside it */
 } NameForm;
 
@@ -70,7 +71,7 @@ static const struct
 	{IN(AlterTSDictionaryStmt, dictname), NAME_NODE},
 	{IN(AlterTypeStmt, typeName), NAME_NODE},
 	{IN(AlterUserMappingStmt, servername), NAME_TEXT},
-	{IN(RepackStmt, relation), NAME_RELATION},
+	{IN(RepackStmt, relation), NAME_REPACKED},
 	{IN(CommentStmt, object), NAME_NODE},
 	{IN(CompositeTypeStmt, typevar), NAME_NODE},
 	{IN(CreateAmStmt, amname), NAME_TEXT},
@@ -197,6 +198,9 @@ object_statement_names(const Node *stmt)
 		case NAME_RELATION:
 			names = append_name(names, name_of_node(FIELD(stmt, statements[row].offset, Node *)));
 			break;
+		case NAME_REPACKED:
+			names = append_name(names, name_of_node((const Node *) compat_repacked((const RepackStmt *) stmt)));
+			break;
 		case NAME_OBJECT:
 			names = append_name(names, name_of_node(FIELD(stmt, statements[row].offset, Node *)));
 			names = append_name(names, name_of_node(FIELD(stmt, statements[row].relation, Node *)));
@@ -216,6 +220,8 @@ object_statement_relation(const Node *stmt)
 
 	if (statements[row].form == NAME_RELATION)
 		return FIELD(stmt, statements[row].offset, RangeVar *);
+	if (statements[row].form == NAME_REPACKED)
+		return compat_repacked((const RepackStmt *) stmt);
 	if (statements[row].form == NAME_OBJECT)
 		return FIELD(stmt, statements[row].relation, RangeVar *);
 	if (IsA(stmt, CreateStatsStmt) && IsA(linitial(((const CreateStatsStmt *) stmt)->relations), RangeVar))
