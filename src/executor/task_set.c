@@ -29,7 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "executor/scan_tasks.h"
+#include "compat/tuple_desc.h"
 #include "executor/task_follow.h"
 #include "executor/task_set.h"
 #include "executor/task_set_private.h"
@@ -921,11 +921,13 @@ task_set_rewind(TaskSet *set)
 uint64
 task_set_finish(TaskSet *set)
 {
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(set->codec ? row_codec_slot_desc(set->codec) :
-													scan_columns(NIL, NIL), &TTSOpsVirtual);
+	TupleDesc	desc = set->codec ? row_codec_slot_desc(set->codec) : CreateTemplateTupleDesc(0);
+	TupleTableSlot *slot;
 	uint64		processed = 0;
 	ListCell   *cell;
 
+	TupleDescFinalize(desc);
+	slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	while (task_set_next(set, slot, NULL))
 		;
 	ExecDropSingleTupleTableSlot(slot);
