@@ -166,6 +166,23 @@ compare_keys(const void *a, const void *b, void *arg)
 	return 0;
 }
 
+/*
+ * Whether a parent's key stays as it was.  As the server has it, values that
+ * are equal but look different, such as 0 and -0, are a change.
+ */
+static bool
+is_same_key(const GlobalKey *key, const Datum *old, const Datum *new)
+{
+	for (int i = 0; i < key->count; i++)
+	{
+		TypeCacheEntry *type = lookup_type_cache(key->types[i], 0);
+
+		if (!datum_image_eq(old[i], new[i], type->typbyval, type->typlen))
+			return false;
+	}
+	return true;
+}
+
 /* Sorts keys, and leaves one of equal ones. */
 static void
 sort_keys(const GlobalKey *key, NotedKeys *keys)
@@ -265,7 +282,7 @@ note_rows(const GlobalKey *key, char kind, TriggerData *trigger)
 		CHECK_FOR_INTERRUPTS();
 		if (kind == 'c' && key->match == FKCONSTR_MATCH_FULL && nulls > 0 && nulls < key->count)
 			refuse_partial(key);
-		if (goes && comes && compare_keys(went, came, (void *) key) == 0)
+		if (goes && comes && (kind == 'u' ? is_same_key(key, went, came) : compare_keys(went, came, (void *) key) == 0))
 			continue;
 		if (kind == 'c' ? comes : goes)
 		{

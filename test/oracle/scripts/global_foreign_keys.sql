@@ -1,6 +1,6 @@
 -- Foreign keys between rows of different nodes: both sides, actions, modes of constraints, triggers that see them.
 --
--- distribute: users(name), orders(total), payments(id), tree(t), log local, vips reference, desks single
+-- distribute: signs(t), of_signs(i), users(name), orders(total), payments(id), tree(t), log local, vips reference, desks single
 
 CREATE TABLE log (seq serial, what text);
 SET citus.global_indexes = on;
@@ -119,3 +119,9 @@ DROP TABLE users;
 DROP TABLE users CASCADE;
 INSERT INTO orders VALUES (3, 3);
 SELECT * FROM orders ORDER BY id;
+CREATE TABLE signs (a float8 PRIMARY KEY, t int);
+CREATE TABLE of_signs (a float8 REFERENCES signs ON UPDATE CASCADE, i int);
+INSERT INTO signs VALUES ('-0', 1);
+INSERT INTO of_signs VALUES ('-0', 2);
+UPDATE signs SET a = 0 WHERE a = '-0';
+SELECT a FROM of_signs;
