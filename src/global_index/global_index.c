@@ -152,19 +152,28 @@ index_is_global(Relation index, AttrNumber dist_attno)
 		!index_has_column(index, dist_attno);
 }
 
+/* Entries are written as arrays of their columns. */
+static bool
+has_array_type(Oid type)
+{
+	return OidIsValid(get_array_type(getBaseType(type)));
+}
+
 /* Why a unique index can't be global, or NULL. */
 static const char *
-definition_refusal(Relation index)
+definition_refusal(Relation rel, Relation index, AttrNumber dist_attno)
 {
 	Form_pg_index form = index->rd_index;
 
 	if (form->indisexclusion)
 		return "It is an exclusion constraint.";
+	if (!has_array_type(TupleDescAttr(RelationGetDescr(rel), dist_attno - 1)->atttypid))
+		return "The distribution column has a type of which there are no arrays.";
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
 
-		if (!OidIsValid(get_array_type(getBaseType(att->atttypid))) || !OidIsValid(key_equality(att->atttypid)) ||
+		if (!has_array_type(att->atttypid) || !OidIsValid(key_equality(att->atttypid)) ||
 			get_opclass_family(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)) != index->rd_opfamily[i])
 			return "One of its columns has a type or operator class that is not the server's own.";
 	}
@@ -174,7 +183,7 @@ definition_refusal(Relation index)
 void
 global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 {
-	const char *detail = definition_refusal(index);
+	const char *detail = definition_refusal(rel, index, dist_attno);
 	AttrNumber	identity[INDEX_MAX_KEYS];
 
 	if (detail == NULL && !index->rd_index->indisunique && entry_identity(rel, identity) == 0)

@@ -96,7 +96,7 @@ query_disjunctions(const DistTable *table, Index varno, Query *query, Param *pin
 		PruneTerm  *term = palloc0(sizeof(PruneTerm));
 
 		term->value = (Expr *) pin;
-		term->type = pin->paramtype;
+		term->type = table->hash_opcintype; /* it is a row's own value */
 		return list_make1(list_make1(term));
 	}
 	if (query->jointree->quals == NULL)

@@ -1,12 +1,13 @@
 -- Unique keys without the distribution column: writes, ON CONFLICT, look-ups, and triggers that look.
 --
--- distribute: t(tenant), o(tenant) with t, u(city)
+-- distribute: t(tenant), o(tenant) with t, u(city), vc(tenant)
 
 CREATE TABLE log (seq serial, what text);
 SET citus.global_indexes = on;
 CREATE TABLE t (tenant int, id int PRIMARY KEY, email text UNIQUE, gone timestamp, n int DEFAULT 0 CHECK (n < 1000), name varchar(20));
 CREATE TABLE o (tenant int, id int, t_id int, amount numeric);
 CREATE TABLE u (city text, a int, b date, c text, UNIQUE (a, b));
+CREATE TABLE vc (tenant varchar(20), id int PRIMARY KEY, n int);
 CREATE UNIQUE INDEX t_name ON t (lower(name)) WHERE gone IS NULL;
 CREATE UNIQUE INDEX u_c ON u (upper(c), (a % 5));
 CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -16,6 +17,7 @@ BEGIN
 	RETURN coalesce(NEW, OLD);
 END $$;
 INSERT INTO t SELECT i % 7, i, 'e' || i, CASE WHEN i % 5 = 0 THEN timestamp '2020-01-01' END, i, 'Name' || i FROM generate_series(1, 40) i;
+INSERT INTO vc SELECT 't' || i % 7, i, 0 FROM generate_series(1, 20) i;
 INSERT INTO o SELECT i % 7, i, i, i * 1.5 FROM generate_series(1, 60) i;
 INSERT INTO u SELECT 'c' || i % 6, i, date '2020-01-01' + i % 3, 'c' || i FROM generate_series(1, 30) i;
 
@@ -102,3 +104,13 @@ INSERT INTO t VALUES (2, 3, 'new', NULL, 0, 'tre') ON CONFLICT (id) DO UPDATE SE
 SELECT what FROM log ORDER BY seq;
 SELECT * FROM t ORDER BY id;
 SELECT * FROM u ORDER BY a;
+
+-- a distribution column whose values are compared as those of another type
+SELECT * FROM vc WHERE id = 4;
+UPDATE vc SET n = n + 1 WHERE id = 5 RETURNING *;
+UPDATE vc SET n = n + 1 WHERE id IN (5, 6, 99) RETURNING *;
+SELECT * FROM vc WHERE id = 5 FOR UPDATE;
+DELETE FROM vc WHERE id = 7;
+SELECT a.id, b.n FROM vc a JOIN vc b USING (tenant) WHERE a.id = 5;
+INSERT INTO vc VALUES ('t1', 5, 9) ON CONFLICT (id) DO UPDATE SET n = excluded.n RETURNING *;
+SELECT count(*), sum(n) FROM vc;
