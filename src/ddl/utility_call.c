@@ -21,6 +21,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
+#include "analyze/kept_sizes.h"
 #include "catalog/node.h"
 #include "columnar/table_options.h"
 #include "compat/event_triggers.h"
@@ -80,11 +81,13 @@ utility_run_next(UtilityCall *call, bool read_only_tree)
 {
 	PlannedStmt *pstmt = call->pstmt;
 	OptionChange *change = columnar_options_take(&pstmt);
+	List	   *sizes = kept_sizes_note(pstmt->utilityStmt);
 
 	if (call->follows && IsA(pstmt->utilityStmt, ReindexStmt))
 		run_quiet_reindex(call, pstmt, read_only_tree);
 	else
 		run_by_server(call, pstmt, read_only_tree);
+	kept_sizes_restore(sizes);
 	if (change != NULL)
 		columnar_options_apply(change);
 }

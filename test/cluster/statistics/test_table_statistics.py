@@ -148,3 +148,28 @@ def test_a_node_that_is_down(make_cluster, connect, down):
     if down == "disabled":
         connection.execute("SELECT citus_activate_node('127.0.0.1', %s)", [port])
     assert all(size > 0 for _, size in sizes(connection, TABLES))
+
+
+BUILD = ["CREATE INDEX kept_v ON kept (v)", "CREATE INDEX CONCURRENTLY kept_w ON kept (w)", "ALTER TABLE kept ADD PRIMARY KEY (id)",
+         "REINDEX TABLE kept", "REINDEX INDEX kept_v", "REINDEX INDEX CONCURRENTLY kept_v", "REINDEX SCHEMA kept_sizes", "CLUSTER kept USING kept_v",
+         "CLUSTER", "VACUUM FULL kept", "ALTER TABLE kept ALTER v TYPE bigint",
+         "BEGIN; CREATE INDEX ON kept (v, w); ALTER TABLE kept ADD x int; ALTER TABLE kept ADD UNIQUE (id, v); COMMIT",
+         "BEGIN; CREATE INDEX ON kept (w, v); ROLLBACK", "CREATE INDEX ON ranges (v)", "REINDEX TABLE ranges"]
+
+
+def test_sizes_stay(cluster, coordinator, connect):
+    """What builds indexes of a logical table, which is empty, doesn't take its sizes from it, by which statements are planned."""
+    coordinator.execute("CREATE SCHEMA kept_sizes; SET search_path = kept_sizes")
+    coordinator.execute("CREATE TABLE kept (id int, v int, w text); CREATE TABLE ranges (id int, v int) PARTITION BY RANGE (v)")
+    coordinator.execute("CREATE TABLE low PARTITION OF ranges FOR VALUES FROM (0) TO (50); CREATE TABLE high PARTITION OF ranges DEFAULT")
+    for table in ("kept", "ranges"):
+        coordinator.execute("SELECT create_distributed_table(%s, 'id')", [table])
+    coordinator.execute("INSERT INTO kept SELECT g, g, g FROM generate_series(1, 500) g; INSERT INTO ranges SELECT g, g FROM generate_series(1, 100) g")
+    coordinator.execute("ANALYZE kept, ranges")
+    nodes = [connect(node) for node in cluster.nodes]
+    for statement in BUILD:
+        coordinator.execute(statement)
+        for node in nodes:
+            assert rows(node, "SELECT relname, reltuples, relpages > 0 FROM pg_class WHERE relnamespace = 'kept_sizes'::regnamespace "
+                              "AND relname IN ('kept', 'low', 'high') ORDER BY 1") == [("high", 51, True), ("kept", 500, True), ("low", 49, True)], statement
+    coordinator.execute("DROP SCHEMA kept_sizes CASCADE; RESET search_path")
