@@ -29,7 +29,7 @@ def test_django_multitenant(cluster, coordinator):
     before = on_every_node(cluster, LEFT)
     assert "0004_distribute_reactions... OK" in python(cluster.coordinator, "django", "migrate")
     assert value(coordinator, "SELECT count(*) FROM citus_tables WHERE table_name::text ~ '^messaging|^country$'") == 6
-    assert "Ran 8 tests" in python(cluster.coordinator, "django", "test", "--noinput")
+    assert "Ran 8 tests" in python(cluster.coordinator, "django", "test", "messaging", "--noinput")
     python(cluster.coordinator, "django", "migrate", "messaging", "zero")
     coordinator.execute("DROP TABLE django_migrations")
     assert on_every_node(cluster, LEFT) == before
