@@ -141,8 +141,9 @@ def break_at(node, step, action):
 
 
 def mend(node):
-    node.sql("ALTER SYSTEM RESET citus.debug_points")
-    node.sql("SELECT pg_reload_conf()")
+    with servers.connect(node) as connection:
+        connection.execute("ALTER SYSTEM RESET citus.debug_points")
+        return connection.execute("SELECT pg_reload_conf()").fetchone()[0]
 
 
 def promote_and_fail(made, clone, step, action):
@@ -156,8 +157,7 @@ def promote_and_fail(made, clone, step, action):
     driver = Stopped(made.coordinator, "clone-begun", promotion)
     break_at(made.workers[0], step, action)
     error = driver.go_on()
-    wait_until(lambda: servers.connect(made.workers[0]).close() is None, "the primary to be up")
-    mend(made.workers[0])
+    wait_until(lambda: mend(made.workers[0]), "the primary to be up and not about to restart")
     assert error is not None
     return error
 
