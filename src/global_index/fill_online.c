@@ -31,8 +31,10 @@
 #include "global_index/entry_plan.h"
 #include "global_index/global_index.h"
 #include "global_index/keys.h"
+#include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "lib/run_as.h"
+#include "lib/subtransaction.h"
 #include "table/definition.h"
 #include "table/run_commands.h"
 
@@ -211,6 +213,39 @@ fill_listed_rows(MissingEntries *missing, Oid relid, Oid indexid, const EntrySha
 	relation_close(rel, AccessShareLock);
 }
 
+/* What fill_waiting is to add. */
+typedef struct FillCall
+{
+	MissingEntries *missing;
+	Oid			relid;
+	Oid			indexid;
+	const EntryShape *shape;
+	FillBatch  *batch;
+} FillCall;
+
+static bool
+fill_waiting(void *arg)
+{
+	FillCall   *call = arg;
+
+	fill_listed_rows(call->missing, call->relid, call->indexid, call->shape, call->batch, true);
+	return true;
+}
+
+/*
+ * Adds the entry of a row that may be locked.  If it goes to another shard
+ * while it is waited for, that is an error (40001), and its writer has written
+ * its entry, or the next list has it.
+ */
+static void
+fill_locked_row(FillCall *call)
+{
+	ErrorData  *error;
+
+	if (!subtransaction_run(fill_waiting, call, &error) && error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+		catch_rethrow(error);
+}
+
 /* Adds the entries of a list's rows; those of rows that are locked later. */
 static void
 fill_list(MissingEntries *missing, Oid relid, Oid indexid, bool waits)
@@ -232,8 +267,10 @@ fill_list(MissingEntries *missing, Oid relid, Oid indexid, bool waits)
 		relation_close(rel, AccessShareLock);
 		/* the first one is waited for, while no other one is locked */
 		more = take_listed_rows(missing, shape.nkeys + 1, waits ? 1 : FILL_ROWS, &batch);
-		if (more)
-			fill_listed_rows(missing, relid, indexid, &shape, &batch, waits);
+		if (more && waits)
+			fill_locked_row(&(FillCall) {missing, relid, indexid, &shape, &batch});
+		else if (more)
+			fill_listed_rows(missing, relid, indexid, &shape, &batch, false);
 		waits = false;
 		next_fill_transaction();
 		MemoryContextSwitchTo(old_context);
