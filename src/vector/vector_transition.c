@@ -40,6 +40,7 @@
 
 #include "columnar/scaled_numeric.h"
 #include "compat/acl.h"
+#include "compat/sum_state.h"
 #include "compat/varlena.h"
 #include "vector/vector_transition.h"
 
@@ -703,7 +704,10 @@ state_of_sum(Transition *transition, const TransitionState *state)
 	}
 	pq_begintypsend(&bytes);
 	pq_sendint64(&bytes, state->count);
-	send_numeric(&bytes, state->sum, state->scale);
+	if (SUM_STATE_IS_INTEGER && transition->form->sum == SUM_INTEGER_STATE)
+		compat_send_integer_sum(&bytes, state->sum);
+	else
+		send_numeric(&bytes, state->sum, state->scale);
 	if (transition->form->sum == SUM_NUMERIC_STATE)
 	{
 		pq_sendint32(&bytes, state->scale);

@@ -74,7 +74,7 @@ SELECT chunk_group_num, minimum_value, maximum_value FROM bounds ORDER BY stripe
 SELECT columnar.compact('sorted');
 SELECT count(*), sum(a), sum("C c") FROM sorted;
 SELECT a, b FROM sorted WHERE a IN (-1, -2, 77, 500) ORDER BY a;
-SELECT string_agg(a::text, ' ') FROM (SELECT a FROM sorted WHERE "C c" = 50 LIMIT 3) x;
+SELECT string_agg(b, ' ') FROM (SELECT b FROM sorted WHERE "C c" = 50 LIMIT 3) x;
 SET columnar.row_wise_limit = 0;
 INSERT INTO sorted SELECT i, 'b', i FROM generate_series(1, 2000) i;
 RESET columnar.row_wise_limit;
