@@ -364,6 +364,7 @@ def test_users_do_not_choose_where_secrets_go(own_cluster, connect):
 
         connection.execute("SET citus.node_connection_timeout = 100")
         assert value(connection, check, [port]) is False
+        connection.execute("RESET citus.node_connection_timeout")
         listener.accept()[0].close()
 
     # A node that is not active is registered all the same.
