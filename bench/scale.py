@@ -9,7 +9,7 @@ those of the sockets.
 
 import argparse
 import heapq
-import json
+import itertools
 import random
 import re
 import statistics
@@ -22,19 +22,21 @@ import psycopg
 import nodes
 import usage
 
-ROWS_PER_TARGET, MIN_TARGETS, MOVED_ROWS = 50_000, 2, 200_000   # src/executor/repartition_run.c
+MOVED_ROWS, ROW_SIZE = 200_000, 12          # of the join
+ROWS_PER_TARGET, MIN_TARGETS = 50_000, 2    # src/executor/repartition_run.c
+PASSED_SIZE = 64 * 1024                     # rows that a source leaves to the statement's server, src/exchange/exchange_relay.h
 STATEMENTS, EVENTS = 10_000, 100_000        # simulated ones, at most; but two of each client
 SAMPLES = 5                                 # of a measured statement
 
-# CPU milliseconds
+# CPU milliseconds, fitted to 2, 4 and 24 workers; DDL to ALTER TABLE .. ADD COLUMN of a new session
 COSTS = {
-    "routed": 0.14, "routed, node": 0.14,
-    "write": 0.15, "write, node": 0.27,
-    "two-phase, phase": 0.13, "two-phase, node": 0.11,       # of five phases; two nodes
-    "all": 0.25, "all, for each node": 0.11, "all, node": 0.11, "all, rows": 4.5,
-    "session": 5.0, "taken connection, coordinator": 0.35, "taken connection, node": 1.1, "first of one shard": 3.5, "first of all shards": 6.0,
-    "exchange, rows": 69.0, "exchange, target": 18.0, "exchange, node": 2.25, "exchange, connection": 1.5,
-    "DDL": 27.0, "DDL, node": 10.0,
+    "routed": 0.06, "routed, node": 0.06,
+    "write": 0.06, "write, node": 0.09,
+    "two-phase": 0.07, "two-phase, phase": 0.06, "two-phase, node": 0.05,       # of five phases; two nodes
+    "all": 0.12, "all, for each node": 0.055, "all, node": 0.06, "all, rows": 3.3,
+    "session": 2.7, "taken connection, coordinator": 0.2, "taken connection, node": 0.74, "first of one shard": 1.65, "first of all shards": 3.2,
+    "exchange, rows": 76.0, "exchange, target": 3.6, "exchange, node": 1.4, "exchange, connection": 0.6,
+    "DDL": 9.8, "DDL, node": 0.9,
 }
 
 
@@ -77,7 +79,7 @@ def phases(kind, workers, rng):
     if kind == "two-phase":
         two = rng.sample(workers, 2)
         one = c["two-phase, phase"], c["two-phase, node"]
-        return 0.15, [Phase(two[:1], *one), Phase(two[1:], *one), Phase(two, one[0] / 2, one[1], True), Phase(two, one[0] / 2, one[1], True)]
+        return c["two-phase"], [Phase(two[:1], *one), Phase(two[1:], *one), Phase(two, one[0] / 2, one[1], True), Phase(two, one[0] / 2, one[1], True)]
     if kind == "all":
         return c["all"], [Phase(workers, c["all, for each node"], c["all, node"] + c["all, rows"] / n)]
     if kind == "all, new session":
@@ -87,7 +89,8 @@ def phases(kind, workers, rng):
             [Phase([rng.choice(workers)], c["taken connection, coordinator"], c["taken connection, node"])]
     if kind == "join, new session":
         sent = targets_of_join(n)
-        rows = c["exchange, rows"] + c["exchange, target"] * sent + c["exchange, connection"] * (n * sent - sent)
+        connections = 0 if MOVED_ROWS * ROW_SIZE / n / sent < PASSED_SIZE else n * sent - sent
+        rows = c["exchange, rows"] + c["exchange, target"] * sent + c["exchange, connection"] * connections
         return c["session"], [Phase(workers, c["taken connection, coordinator"], c["exchange, node"] + rows / n)]
     if kind == "DDL":
         return c["DDL"], [Phase(workers, 0.5, c["DDL, node"], True), Phase(workers, 0.2, 0.2, True)]
@@ -194,10 +197,10 @@ def measured(n, port):
             for kind, statement in warm.items():
                 found[kind] = repeat(made, lambda sql=statement: session.execute(sql), 40)
         for kind, statement, times in (("routed, new session", warm["routed"], 12), ("all, new session", warm["all"], 12),
-                                       ("join, new session", nodes.JOIN, 3)):
-            def in_session(sql=statement):
+                                       ("join, new session", nodes.JOIN, 3), ("DDL", "ALTER TABLE s ADD COLUMN c{} int", 3)):
+            def in_session(sql=statement, number=itertools.count()):
                 with nodes.connect(made.coordinator) as connection:
-                    connection.execute(sql)
+                    connection.execute(sql.format(next(number)))
             found[kind] = repeat(made, in_session, times)[0], 0
     return found
 
@@ -238,12 +241,12 @@ def check(sizes, port):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=json.loads, default=[3, 6, 12, 24, 100, 300, 1000], help="workers, as [3, 100]")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[3, 6, 12, 24, 100, 300, 1000], metavar="WORKERS", help="simulated clusters' workers")
     parser.add_argument("--cores", type=int, default=16, help="of each server")
     parser.add_argument("--latency", type=float, default=0.1, help="of a message, milliseconds")
     parser.add_argument("--flush", type=float, default=0.5, help="of the log, milliseconds")
     parser.add_argument("--everywhere", action="store_true", help="clients connect to all nodes, not only to the coordinator")
-    parser.add_argument("--check", type=json.loads, default=[], help="make clusters of so many workers and compare: [2, 8]")
+    parser.add_argument("--check", type=int, nargs="+", default=[], metavar="WORKERS", help="make clusters of so many workers and compare")
     parser.add_argument("--port", type=int, default=nodes.FIRST_PORT)
     args = parser.parse_args()
     if args.check:

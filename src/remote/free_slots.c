@@ -45,7 +45,7 @@
  * Sessions rest (kept_session.c) only while more than this part of
  * max_connections is free.
  */
-#define RESTING_PART 4
+#define RESTING_PART 3
 
 /*
  * Sessions of other nodes should have this part of max_connections, if there
