@@ -80,7 +80,7 @@ end
 
 def schema
   dumped = StringIO.new
-  ActiveRecord::SchemaDumper.dump(DATABASE, dumped)
+  ActiveRecord::SchemaDumper.dump(ActiveRecord.version < Gem::Version.new("7.2") ? DATABASE : DATABASE.pool, dumped)
   dumped.string
 end
 
