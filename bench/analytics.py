@@ -113,6 +113,11 @@ def cpu_time(connection):
         return int(file.read().split()[0]) / 1e9
 
 
+def servers_cpu_time(sides):
+    """Another one: what all processes of a side's servers have used; `sides` is the side of each connection."""
+    return lambda connection: sides[connection].cpu_now()
+
+
 def run_query(connection, text, clock=elapsed):
     """Seconds and rows of one execution; no rows if it ran into the limit."""
     started = clock(connection)

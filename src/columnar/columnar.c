@@ -16,6 +16,7 @@
 #include "columnar/chunk_cache.h"
 #include "columnar/columnar.h"
 #include "columnar/compaction.h"
+#include "columnar/join_filter.h"
 #include "columnar/late_fetch.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
@@ -168,4 +169,5 @@ columnar_init(void)
 	scan_node_init();
 	bitmap_scan_init();
 	late_fetch_init();
+	join_filter_init();
 }

@@ -208,6 +208,7 @@ late_fetch_begin(CustomScanState *css, EState *estate, int eflags)
 	columnar_accept_slots(css);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	state->slot = table_slot_create(css->ss.ss_currentRelation, &estate->es_tupleTable);
+	css->ss.ss_ScanTupleSlot = state->slot; /* WHERE CURRENT OF looks there */
 	state->columns = columns_to_fetch(plan->scan.plan.targetlist, plan->scan.scanrelid);
 }
 
@@ -238,7 +239,10 @@ late_fetch_exec(CustomScanState *css)
 
 	CHECK_FOR_INTERRUPTS();
 	if (TupIsNull(sorted))
+	{
+		ExecClearTuple(state->slot);
 		return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
+	}
 	ResetExprContext(ps->ps_ExprContext);
 	fetch_sorted_row(state, (ItemPointer) DatumGetPointer(slot_getattr(sorted, sorted->tts_tupleDescriptor->natts, &isnull)));
 	ps->ps_ExprContext->ecxt_scantuple = state->slot;

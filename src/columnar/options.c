@@ -43,6 +43,7 @@ int			columnar_row_wise_limit = 500;
 bool		columnar_enable_custom_scan = true;
 bool		columnar_enable_qual_pushdown = true;
 bool		columnar_enable_vectorization = true;
+bool		columnar_enable_join_filters = true;
 
 static ColumnarOptions columnar_defaults = {
 	.stripe_rows = 150000,
@@ -211,5 +212,8 @@ columnar_options_init(void)
 	DefineCustomBoolVariable("columnar.enable_vectorization",
 							 "Scans of columnar tables evaluate conditions on many rows at once.", NULL,
 							 &columnar_enable_vectorization, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("columnar.enable_join_filters",
+							 "Scans of columnar tables leave out rows that a hash join above has no match for.", NULL,
+							 &columnar_enable_join_filters, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("columnar");
 }

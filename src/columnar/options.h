@@ -26,11 +26,12 @@ extern int	columnar_row_wise_limit;
 
 /*
  * columnar.enable_custom_scan, columnar.enable_qual_pushdown,
- * columnar.enable_vectorization
+ * columnar.enable_vectorization, columnar.enable_join_filters
  */
 extern bool columnar_enable_custom_scan;
 extern bool columnar_enable_qual_pushdown;
 extern bool columnar_enable_vectorization;
+extern bool columnar_enable_join_filters;
 
 /* The options of a table; those that it doesn't have are the settings. */
 extern void columnar_options_of(Oid relid, ColumnarOptions *options);

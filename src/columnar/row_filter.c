@@ -9,8 +9,10 @@
  * Comparisons of integers (also dates, times and numerics of one scale) and
  * floating-point numbers with a value that is known before the scan, and of
  * integers in two columns, are loops over arrays; so are comparisons of text
- * and integers with constants (constant_test.c).  They can neither fail nor
- * show a value to anybody, so they come first.  Other conditions are evaluated
+ * and integers with constants (constant_test.c), and an OR of such conditions,
+ * each of whose arms is evaluated for the rows that those before it have not
+ * taken.  They can neither fail nor show a value to anybody, so they come
+ * first.  Other conditions are evaluated
  * by the server's executor, in their order, which keeps those of security
  * barriers before others.  If a condition is about one column and the chunk
  * has a dictionary, it is evaluated once for each code, when the first row
@@ -29,6 +31,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -56,6 +59,7 @@ typedef enum RowTestKind
 	TEST_COLUMNS,				/* column strategy other column, as integers */
 	TEST_CONSTANTS,				/* column compared with constants */
 	TEST_NULLNESS,				/* column IS [NOT] NULL */
+	TEST_ANY,					/* OR of AND of the kinds before */
 	TEST_EXPRESSION				/* anything else */
 } RowTestKind;
 
@@ -70,6 +74,7 @@ typedef struct RowTest
 	Oid			right_type;
 	ConstantTest *constants;	/* TEST_CONSTANTS */
 	bool		wants_null;		/* TEST_NULLNESS */
+	List	   *arms;			/* TEST_ANY: a RowFilter of each */
 	ExprState  *state;			/* the value compared with */
 	ExprState  *condition;		/* for a row: TEST_EXPRESSION, TEST_NUMERIC */
 	int64		integer;		/* the value, once it is known */
@@ -135,7 +140,7 @@ comparison_strategy(Oid operator, Oid type)
 
 /* Makes a test of a comparison of two columns, if it is one. */
 static bool
-make_columns_comparison(Node *qual, Index varno, RowTest *test)
+make_columns_comparison(Node *qual, Index varno, ScanState *scan, RowTest *test)
 {
 	OpExpr	   *op = (OpExpr *) qual;
 	Var		   *left;
@@ -203,7 +208,7 @@ make_comparison(Node *qual, Index varno, ScanState *scan, RowTest *test)
 
 /* Makes a test of a column of type boolean, or of whether one is NULL. */
 static bool
-make_column_test(Node *qual, Index varno, RowTest *test)
+make_column_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
 {
 	Var		   *var = (Var *) qual;
 
@@ -249,7 +254,7 @@ make_expression_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
 
 /* Makes a test of IN, LIKE and the like. */
 static bool
-make_constant_test(Node *qual, Index varno, RowTest *test)
+make_constant_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
 {
 	test->constants = constant_test_make(qual, varno, &test->column);
 	if (test->constants == NULL)
@@ -257,6 +262,81 @@ make_constant_test(Node *qual, Index varno, RowTest *test)
 	test->kind = TEST_CONSTANTS;
 	test->columns = bms_make_singleton(test->column);
 	return true;
+}
+
+static bool make_native_test(Node *qual, Index varno, ScanState *scan, RowTest *test);
+
+/*
+ * Whether evaluating what a comparison compares can't fail: an arm may never
+ * be reached.
+ */
+static bool
+operands_are_plain(Node *qual)
+{
+	if (!IsA(qual, OpExpr))
+		return true;
+	foreach_ptr(Node, operand, ((OpExpr *) qual)->args)
+	{
+		Node	   *plain = IsA(operand, RelabelType) ? (Node *) ((RelabelType *) operand)->arg : operand;
+
+		if (!IsA(plain, Var) && !IsA(plain, Const) && !IsA(plain, Param))
+			return false;
+	}
+	return true;
+}
+
+/* A filter that has native tests for all of the conditions, or NULL. */
+static RowFilter *
+make_arm(List *quals, Index varno, ScanState *scan)
+{
+	RowFilter  *arm = palloc0(sizeof(RowFilter));
+
+	arm->scan = scan;
+	arm->tests = palloc0(list_length(quals) * sizeof(RowTest));
+	foreach_ptr(Node, qual, quals)
+	{
+		if (!operands_are_plain(qual) || !make_native_test(qual, varno, scan, &arm->tests[arm->ntests++]))
+			return NULL;
+	}
+	return arm;
+}
+
+/* Makes a test of OR and AND of conditions with native tests. */
+static bool
+make_or_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
+{
+	if (!is_orclause(qual))
+		return false;
+	test->kind = TEST_ANY;
+	test->column = -1;
+	foreach_ptr(Node, condition, ((BoolExpr *) qual)->args)
+	{
+		RowFilter  *arm = make_arm(is_andclause(condition) ? ((BoolExpr *) condition)->args : list_make1(condition), varno,
+								   scan);
+
+		if (arm == NULL)
+			return false;
+		test->arms = lappend(test->arms, arm);
+	}
+	return true;
+}
+
+/* Makes a test that can neither fail nor show a value, if there is one. */
+static bool
+make_native_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
+{
+	static bool (*const makers[]) (Node *qual, Index varno, ScanState *scan, RowTest *test) = {
+		make_comparison, make_column_test, make_columns_comparison, make_constant_test, make_or_test
+	};
+
+	check_stack_depth();
+	for (int i = 0; i < lengthof(makers); i++)
+	{
+		memset(test, 0, sizeof(RowTest));
+		if (makers[i] (qual, varno, scan, test))
+			return true;
+	}
+	return false;
 }
 
 /* The native tests of the conditions first, then the others as they come. */
@@ -275,9 +355,7 @@ row_filter_make(List *quals, Index varno, ScanState *scan)
 		RowTest    *test = &filter->tests[filter->ntests];
 		bool		known = !contain_volatile_functions(qual) && !contain_subplans(qual);
 
-		memset(test, 0, sizeof(RowTest));
-		if (known && (make_comparison(qual, varno, scan, test) || make_column_test(qual, varno, test) ||
-					  make_columns_comparison(qual, varno, test) || make_constant_test(qual, varno, test)))
+		if (known && make_native_test(qual, varno, scan, test))
 			filter->ntests++;
 		else
 		{
@@ -346,6 +424,8 @@ find_compared_values(RowFilter *filter)
 		RowTest    *test = &filter->tests[i];
 		Datum		value;
 
+		foreach_ptr(RowFilter, arm, test->arms)
+			find_compared_values(arm);
 		if (test->state == NULL)
 			continue;
 		value = ExecEvalExprSwitchContext(test->state, econtext, &test->value_is_null);
@@ -421,6 +501,8 @@ test_integers(int strategy, int64 value, const int64 *values, const ColumnVector
 	}
 	return kept;
 }
+
+static uint32 apply_tests(RowFilter *filter, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count);
 
 /* Whether a comparison result (as of a btree's function) is wanted. */
 static bool
@@ -572,24 +654,52 @@ need_columns_of_test(const RowTest *test, StripeReader *reader, StripeStore *sto
 		stripe_reader_need(reader, store, column);
 }
 
-uint32
-row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+/*
+ * Applies one arm after the other to the rows that no arm before it has taken;
+ * those that any has taken are kept.
+ */
+static uint32
+test_any(const RowTest *test, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
 {
-	RowFilter  *filter = arg;
-	uint32		asked = count;
+	uint32	   *left = arena_alloc(reader->arena, count * sizeof(uint32));
+	uint32	   *taken = arena_alloc(reader->arena, count * sizeof(uint32));
+	bool	   *passes = arena_alloc(reader->arena, reader->group_rows * sizeof(bool));
+	uint32		nleft = count;
+	uint32		kept = 0;
 
-	if (!filter->values_known)
-		find_compared_values(filter);
+	memcpy(left, rows, count * sizeof(uint32));
+	memset(passes, false, reader->group_rows * sizeof(bool));
+	foreach_ptr(RowFilter, arm, test->arms)
+	{
+		uint32		ntaken;
+		uint32		others = 0;
+
+		memcpy(taken, left, nleft * sizeof(uint32));
+		ntaken = apply_tests(arm, reader, store, taken, nleft);
+		for (uint32 i = 0; i < ntaken; i++)
+			passes[taken[i]] = true;
+		for (uint32 i = 0; i < nleft; i++)
+		{
+			left[others] = left[i];
+			others += !passes[left[i]];
+		}
+		nleft = others;
+	}
+	KEEP_ROWS(passes[row]);
+	return kept;
+}
+
+/* Keeps the rows that pass all tests of a filter. */
+static uint32
+apply_tests(RowFilter *filter, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+{
 	for (int i = 0; i < filter->ntests && count > 0; i++)
 	{
 		const RowTest *test = &filter->tests[i];
 		const ColumnVector *vector = test->column >= 0 ? &reader->vectors[test->column] : NULL;
 
 		if (test->value_is_null)
-		{
-			count = 0;
-			break;
-		}
+			return 0;
 		need_columns_of_test(test, reader, store);
 		switch (test->kind)
 		{
@@ -612,11 +722,26 @@ row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *ro
 			case TEST_NULLNESS:
 				count = test_nullness(test, vector, rows, count);
 				break;
+			case TEST_ANY:
+				count = test_any(test, reader, store, rows, count);
+				break;
 			case TEST_EXPRESSION:
 				count = test_expression(filter, test, reader, rows, count);
 				break;
 		}
 	}
+	return count;
+}
+
+uint32
+row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+{
+	RowFilter  *filter = arg;
+	uint32		asked = count;
+
+	if (!filter->values_known)
+		find_compared_values(filter);
+	count = apply_tests(filter, reader, store, rows, count);
 	if (!filter->counts_nothing)
 		InstrCountFiltered1(filter->scan, asked - count);
 	return count;

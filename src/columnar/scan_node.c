@@ -3,11 +3,13 @@
  * scan_node.c
  *	  The scan node of columnar tables.
  *
- * It is the server's sequential scan, but for three things: it reads the
+ * It is the server's sequential scan, but for four things: it reads the
  * columns that the plan needs; no chunk group whose bounds say that no row
- * passes the conditions; and it evaluates conditions on all rows of a chunk
- * group before it reads the columns that aren't in them.  All of this follows
- * from the plan's target list and conditions, so the plan has nothing private.
+ * passes the conditions; it evaluates conditions on all rows of a chunk
+ * group before it reads the columns that aren't in them; and it leaves out
+ * rows that a hash join above has no match for (join_filter.h).  These filters
+ * are private in the plan, all else follows from its target list and
+ * conditions.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +17,7 @@
 
 #include "access/relscan.h"
 #include "access/sysattr.h"
+#include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -24,13 +27,30 @@
 #include "utils/ruleutils.h"
 
 #include "columnar/chunk_filter.h"
+#include "columnar/join_filter.h"
 #include "columnar/options.h"
 #include "columnar/row_filter.h"
 #include "columnar/scan_node.h"
 #include "columnar/stripe_reader.h"
 #include "columnar/table_scan.h"
 #include "compat/explain.h"
+#include "compat/foreach.h"
 #include "compat/table_am.h"
+#include "lib/plan_fields.h"
+
+/* Where a filter of a join keeps more than this share of rows .. */
+#define POOR_FILTER_SHARE 0.9
+
+/* .. it isn't asked about the rows of so many chunk groups that follow. */
+#define POOR_FILTER_PAUSE 15
+
+/* A filter of a hash join above. */
+typedef struct ScanJoinFilter
+{
+	const JoinFilterUse *use;
+	KeyFilter  *keys;			/* of this run; NULL: not known */
+	int			pause;			/* chunk groups that it isn't asked about */
+} ScanJoinFilter;
 
 typedef struct ColumnarScanState
 {
@@ -41,6 +61,9 @@ typedef struct ColumnarScanState
 	MemoryContext filter_context;
 	ParallelTableScanDesc parallel; /* NULL: not parallel */
 	RowFilter  *row_filter;		/* NULL: all conditions are evaluated by row */
+	ChunkFilter *chunk_filter;	/* of this run, or NULL */
+	ScanJoinFilter *join_filters;
+	int			njoin_filters;
 	uint64		groups_read;	/* of runs that have ended */
 	uint64		groups_skipped;
 } ColumnarScanState;
@@ -77,8 +100,75 @@ void
 columnar_accept_slots(CustomScanState *css)
 {
 	css->ss.ps.scanopsfixed = false;
+	if (css->ss.ps.state->es_epq_active != NULL)
+		css->ss.ss_ScanTupleSlot = table_slot_create(css->ss.ss_currentRelation, &css->ss.ps.state->es_tupleTable);
 	css->ss.ps.qual = ExecInitQual(css->ss.ps.plan->qual, &css->ss.ps);
 	ExecAssignScanProjectionInfo(&css->ss);
+}
+
+/* ChunkGroupTest of a scan. */
+static bool
+group_may_have_rows(void *arg, const StripeReader *reader, int group)
+{
+	ColumnarScanState *state = arg;
+
+	for (int i = 0; i < state->njoin_filters; i++)
+	{
+		const ScanJoinFilter *filter = &state->join_filters[i];
+		ChunkBounds bounds;
+
+		if (filter->keys == NULL)
+			continue;
+		stripe_reader_bounds(reader, filter->use->column, group, &bounds);
+		if (key_filter_excludes(filter->keys, &bounds))
+			return false;
+	}
+	return state->chunk_filter == NULL || chunk_filter_test(state->chunk_filter, reader, group);
+}
+
+/* Keeps the rows of a chunk group that a join above may have a match for. */
+static uint32
+keep_rows_with_keys(ColumnarScanState *state, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	uint32		asked = count;
+
+	for (int i = 0; i < state->njoin_filters && count > 0; i++)
+	{
+		ScanJoinFilter *filter = &state->join_filters[i];
+		uint32		before = count;
+		MemoryContext old;
+
+		if (filter->keys == NULL || filter->pause-- > 0)
+			continue;
+		stripe_reader_need(reader, store, filter->use->column);
+		ResetExprContext(econtext);
+		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		count = key_filter_apply(filter->keys, reader, filter->use->column, rows, count);
+		MemoryContextSwitchTo(old);
+		filter->pause = count > before * POOR_FILTER_SHARE ? POOR_FILTER_PAUSE : 0;
+	}
+	InstrCountFiltered2(&state->css, asked - count);
+	return count;
+}
+
+/* ChunkRowsFilter of a scan. */
+static uint32
+keep_wanted_rows(void *arg, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+{
+	ColumnarScanState *state = arg;
+
+	if (state->row_filter != NULL)
+		count = row_filter_apply(state->row_filter, reader, store, rows, count);
+	return keep_rows_with_keys(state, reader, store, rows, count);
+}
+
+static void
+make_join_filters(ColumnarScanState *state, List *packed)
+{
+	state->join_filters = palloc0(list_length(packed) * sizeof(ScanJoinFilter));
+	foreach_ptr(Node, use, packed)
+		state->join_filters[state->njoin_filters++].use = plan_struct_peek(use);
 }
 
 static void
@@ -94,28 +184,47 @@ columnar_scan_begin_node(CustomScanState *css, EState *estate, int eflags)
 		state->conditions = chunk_filter_conditions(plan->scan.plan.qual, plan->scan.scanrelid);
 	if (columnar_enable_vectorization)
 		state->row_filter = row_filter_make(plan->scan.plan.qual, plan->scan.scanrelid, &css->ss);
-	if (state->row_filter != NULL)
+	make_join_filters(state, plan->custom_private);
+	if (state->row_filter != NULL || state->njoin_filters > 0)
 	{
-		state->projection.filter = row_filter_apply;
-		state->projection.filter_arg = state->row_filter;
+		state->projection.filter = keep_wanted_rows;
+		state->projection.filter_arg = state;
 	}
 	state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "columnar filter", ALLOCSET_SMALL_SIZES);
 }
 
-/* The filter of this run, whose parameters are known now. */
+/* The filters of this run, whose parameters are known now. */
 static void
-make_filter(ColumnarScanState *state)
+make_filters(ColumnarScanState *state)
 {
 	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
-	MemoryContext old;
 
-	if (state->conditions == NIL)
-		return;
-	MemoryContextReset(state->filter_context);
-	old = MemoryContextSwitchTo(state->filter_context);
-	state->projection.test_arg = chunk_filter_make(state->conditions, plan->scan.scanrelid, &state->css.ss.ps);
-	state->projection.test = chunk_filter_test;
-	MemoryContextSwitchTo(old);
+	for (int i = 0; i < state->njoin_filters; i++)
+	{
+		state->join_filters[i].keys = join_filter_get(state->join_filters[i].use, state->css.ss.ps.state);
+		state->join_filters[i].pause = 0;
+	}
+	if (state->conditions != NIL)
+	{
+		MemoryContext old;
+
+		MemoryContextReset(state->filter_context);
+		old = MemoryContextSwitchTo(state->filter_context);
+		state->chunk_filter = chunk_filter_make(state->conditions, plan->scan.scanrelid, &state->css.ss.ps);
+		MemoryContextSwitchTo(old);
+	}
+	if (state->conditions != NIL || state->njoin_filters > 0)
+	{
+		state->projection.test = group_may_have_rows;
+		state->projection.test_arg = state;
+	}
+}
+
+/* Whether all conditions of the plan are in the filter of rows. */
+static bool
+filter_is_complete(const ColumnarScanState *state)
+{
+	return state->css.ss.ps.qual == NULL || (state->row_filter != NULL && row_filter_is_complete(state->row_filter));
 }
 
 static void
@@ -123,7 +232,7 @@ begin_table_scan(ColumnarScanState *state)
 {
 	ScanState  *ss = &state->css.ss;
 
-	make_filter(state);
+	make_filters(state);
 	if (state->row_filter != NULL)
 		row_filter_reset(state->row_filter);
 	if (state->parallel != NULL)
@@ -143,7 +252,7 @@ next_scanned_row(ColumnarScanState *state, bool *passes)
 		begin_table_scan(state);
 	if (!table_scan_next_values(state->scan, state->css.ss.ps.state->es_direction, state->css.ss.ss_ScanTupleSlot, &filtered))
 		return false;
-	*passes = filtered && row_filter_is_complete(state->row_filter);
+	*passes = filtered && filter_is_complete(state);
 	return true;
 }
 
@@ -188,7 +297,7 @@ columnar_scan_fetch_group(CustomScanState *css)
 {
 	ColumnarScanState *state = (ColumnarScanState *) css;
 
-	if (css->ss.ps.qual != NULL && (state->row_filter == NULL || !row_filter_is_complete(state->row_filter)))
+	if (!filter_is_complete(state))
 		return NULL;
 	if (state->scan == NULL)
 		begin_table_scan(state);
@@ -264,6 +373,22 @@ columnar_scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordi
 }
 
 static void
+explain_join_filters(ColumnarScanState *state, ExplainState *es)
+{
+	TupleDesc	tupdesc = RelationGetDescr(state->css.ss.ss_currentRelation);
+	Instrumentation *instrument = state->css.ss.ps.instrument;
+	List	   *names = NIL;
+
+	if (state->njoin_filters == 0)
+		return;
+	for (int i = 0; i < state->njoin_filters; i++)
+		names = lappend(names, pstrdup(NameStr(TupleDescAttr(tupdesc, state->join_filters[i].use->column)->attname)));
+	ExplainPropertyList("Columnar Join Filters", names, es);
+	if (es->analyze && instrument != NULL && instrument->nloops > 0)
+		ExplainPropertyFloat("Rows Removed by Join Filters", NULL, instrument->nfiltered2 / instrument->nloops, 0, es);
+}
+
+static void
 columnar_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	ColumnarScanState *state = (ColumnarScanState *) css;
@@ -284,12 +409,13 @@ columnar_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 
 		ExplainPropertyText("Columnar Chunk Group Filters", text, es);
 	}
+	explain_join_filters(state, es);
 	if (!es->analyze)
 		return;
 	if (state->scan != NULL)
 		table_scan_count_groups(state->scan, &read, &skipped);
 	ExplainPropertyInteger("Columnar Chunk Groups Read", NULL, (int64) (state->groups_read + read), es);
-	if (state->conditions != NIL)
+	if (state->conditions != NIL || state->njoin_filters > 0)
 		ExplainPropertyInteger("Columnar Chunk Groups Removed by Filter", NULL,
 							   (int64) (state->groups_skipped + skipped), es);
 }

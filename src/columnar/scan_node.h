@@ -23,7 +23,9 @@ extern Bitmapset *columnar_plan_columns(Plan *plan, Index varno, TupleDesc tupde
 
 /*
  * The server has compiled the expressions for slots of values.  A row that is
- * checked again after it was locked (EvalPlanQual) comes in another slot.
+ * checked again after it was locked (EvalPlanQual) comes in another slot;
+ * those that it was joined with are fetched into the scan's, which is the
+ * table's then.
  */
 extern void columnar_accept_slots(CustomScanState *css);
 

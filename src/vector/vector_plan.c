@@ -26,6 +26,7 @@
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
+#include "columnar/join_filter.h"
 #include "columnar/late_fetch.h"
 #include "columnar/options.h"
 #include "columnar/scan_node.h"
@@ -408,20 +409,20 @@ vectorize_limit(Limit *limit)
 	return late_fetch_plan(limit);
 }
 
-static Plan *vectorize_plan(Plan *plan);
+static Plan *vectorize_plan(PlannedStmt *statement, Plan *plan);
 
 static void
-vectorize_plans(List *plans)
+vectorize_plans(PlannedStmt *statement, List *plans)
 {
 	ListCell   *cell;
 
 	foreach(cell, plans)
-		lfirst(cell) = vectorize_plan(lfirst(cell));
+		lfirst(cell) = vectorize_plan(statement, lfirst(cell));
 }
 
 /* A plan with nodes of ours in it. */
 static Plan *
-vectorize_plan(Plan *plan)
+vectorize_plan(PlannedStmt *statement, Plan *plan)
 {
 	bool		was_agg;
 
@@ -429,21 +430,24 @@ vectorize_plan(Plan *plan)
 		return NULL;
 	check_stack_depth();
 	was_agg = outerPlan(plan) != NULL && IsA(outerPlan(plan), Agg);
-	outerPlan(plan) = vectorize_plan(outerPlan(plan));
-	innerPlan(plan) = vectorize_plan(innerPlan(plan));
+	/* Aggs below are still there: filters find their way through them. */
+	if (IsA(plan, HashJoin) && columnar_enable_join_filters)
+		join_filter_plan(statement, (HashJoin *) plan);
+	outerPlan(plan) = vectorize_plan(statement, outerPlan(plan));
+	innerPlan(plan) = vectorize_plan(statement, innerPlan(plan));
 	switch (nodeTag(plan))
 	{
 		case T_Append:
-			vectorize_plans(((Append *) plan)->appendplans);
+			vectorize_plans(statement, ((Append *) plan)->appendplans);
 			break;
 		case T_MergeAppend:
-			vectorize_plans(((MergeAppend *) plan)->mergeplans);
+			vectorize_plans(statement, ((MergeAppend *) plan)->mergeplans);
 			break;
 		case T_SubqueryScan:
-			((SubqueryScan *) plan)->subplan = vectorize_plan(((SubqueryScan *) plan)->subplan);
+			((SubqueryScan *) plan)->subplan = vectorize_plan(statement, ((SubqueryScan *) plan)->subplan);
 			break;
 		case T_CustomScan:
-			vectorize_plans(((CustomScan *) plan)->custom_plans);
+			vectorize_plans(statement, ((CustomScan *) plan)->custom_plans);
 			break;
 		case T_Sort:
 			if (was_agg && IsA(outerPlan(plan), Sort))
@@ -464,6 +468,6 @@ vector_plan_make(PlannedStmt *statement)
 {
 	if (!columnar_enable_vectorization || statement->commandType == CMD_UTILITY)
 		return;
-	statement->planTree = vectorize_plan(statement->planTree);
-	vectorize_plans(statement->subplans);
+	statement->planTree = vectorize_plan(statement, statement->planTree);
+	vectorize_plans(statement, statement->subplans);
 }

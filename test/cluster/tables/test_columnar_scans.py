@@ -2,6 +2,7 @@
 
 import random
 
+import psycopg
 import pytest
 
 from harness.servers import rows, value
@@ -46,6 +47,29 @@ def test_columns_of_few_rows_are_fetched_late(table, schema, coordinator):
         assert "ColumnarFetch" in str(rows(coordinator, "EXPLAIN " + queries[0].format(t=table)))
         assert "ColumnarFetch" not in str(rows(coordinator, f"EXPLAIN SELECT a FROM {table} ORDER BY a LIMIT 10"))
         assert "ColumnarFetch" not in str(rows(coordinator, f"EXPLAIN SELECT * FROM {table} ORDER BY a LIMIT 1000"))
+
+
+def test_current_row_of_a_late_fetch(table, coordinator):
+    """UPDATE .. WHERE CURRENT OF changes the row that the cursor has returned last, of stripes or not."""
+    coordinator.execute(f"ALTER TABLE {table} ADD COLUMN c text")
+    coordinator.execute(f"UPDATE {table} SET c = 'wise' WHERE a = 4997")
+    query = f"SELECT * FROM {table} ORDER BY a DESC LIMIT 5"
+    coordinator.execute("SET enable_indexscan = off")
+    assert "ColumnarFetch" in str(rows(coordinator, "EXPLAIN " + query))
+    with coordinator.transaction(force_rollback=True):
+        keys = [row[0] for row in rows(coordinator, query)]
+        assert 4997 in keys
+        coordinator.execute("DECLARE c SCROLL CURSOR FOR " + query)
+        for key in keys:
+            coordinator.execute("FETCH c")
+            assert coordinator.execute(f"UPDATE {table} SET c = 'current' WHERE CURRENT OF c").rowcount == 1
+            assert value(coordinator, f"SELECT c FROM {table} WHERE a = {key}") == "current"
+        coordinator.execute("FETCH c")
+        with pytest.raises(psycopg.errors.InvalidCursorState), coordinator.transaction():
+            coordinator.execute(f"DELETE FROM {table} WHERE CURRENT OF c")
+        coordinator.execute("MOVE FIRST c")
+        assert coordinator.execute(f"DELETE FROM {table} WHERE CURRENT OF c").rowcount == 1     # its next version
+        assert [row[0] for row in rows(coordinator, f"SELECT a FROM {table} WHERE c = 'current' ORDER BY a DESC")] == keys[1:]
 
 
 @pytest.mark.parametrize("scroll", ["", "SCROLL"])
