@@ -18,15 +18,14 @@
  * each node, which a standby must have replayed before the session reads it:
  * it is asked, in any mode, until it has, and waited for.
  *
- * A standby shows the transactions that it has replayed.  Standbys of two
- * nodes may be at different times, and a standby has no commit ring, so
- * statements over several nodes have no common snapshot
- * (src/txn/SNAPSHOTS.md): of a transaction over several nodes, they may see a
- * part.  What bounds that is citus.max_follower_staleness: a standby refuses a
- * task if the last commit that it has replayed is older.  So that an idle
- * node's standby isn't taken for one that has fallen behind, the maintenance
- * worker of a node that has secondaries commits an empty transaction each
- * second.
+ * A standby shows the transactions that it has replayed, and standbys of two
+ * nodes may be at different times.  Statements over several nodes wait until
+ * all have come to a common one (src/txn/snapshot_mark.c), unless
+ * citus.distributed_snapshots is off.  For statements of one shard,
+ * citus.max_follower_staleness is a bound: a standby refuses a task if the
+ * last commit that it has replayed is older.  So that an idle node's standby
+ * isn't taken for one that has fallen behind, the maintenance worker of a node
+ * that has secondaries commits an empty transaction each second.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +47,7 @@
 
 /* Milliseconds between two marks, and between looks for secondaries. */
 #define MARK_MS 1000
-#define LOOK_FOR_SECONDARIES_MS 10000
+#define LOOK_FOR_SECONDARIES_MS 2000
 
 /*
  * How long what a standby has answered counts, in ms; the same for one that
@@ -119,6 +118,12 @@ bool
 follower_reads(void)
 {
 	return use_secondary_nodes != FOLLOWER_NEVER && (use_secondary_nodes != FOLLOWER_READ_ONLY || XactReadOnly);
+}
+
+int
+follower_wait_ms(void)
+{
+	return follower_wait_timeout;
 }
 
 /* The secondaries of a group that sessions may use (List of ClusterNode *). */
@@ -287,7 +292,7 @@ follower_check_staleness(void)
 				 errhint("Set citus.use_secondary_nodes to never, or citus.max_follower_staleness to a greater value.")));
 }
 
-void
+bool
 follower_mark(void)
 {
 	has_secondary = false;
@@ -295,6 +300,7 @@ follower_mark(void)
 		has_secondary = has_secondary || (node->is_secondary && node->groupid == metadata_local_group());
 	if (has_secondary)
 		(void) GetCurrentTransactionId();
+	return has_secondary;
 }
 
 int
@@ -352,7 +358,7 @@ follower_init(void)
 {
 	DefineCustomEnumVariable("citus.use_secondary_nodes",
 							 "Reads shards of other nodes on their standbys.",
-							 "On secondary nodes of the cluster citus.cluster_name, without a common snapshot of all nodes. always: the session can't write. "
+							 "On secondary nodes of the cluster citus.cluster_name. always: the session can't write. "
 							 "prefer: the same, but reads the primary if no standby is up, and fresh enough. read_only: the same in READ ONLY transactions; others use the primaries.",
 							 &use_secondary_nodes, FOLLOWER_NEVER, use_options, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("citus.session_token",
@@ -360,8 +366,9 @@ follower_init(void)
 							   "A value of citus_session_token(), by which a session sees what another one had committed before it got that.",
 							   &session_token_text, "", PGC_USERSET, 0, check_session_token, assign_session_token, NULL);
 	DefineCustomIntVariable("citus.follower_wait_timeout",
-							"Sets how long a transaction waits for a standby to replay what citus.session_token stands for.",
-							NULL, &follower_wait_timeout, 5000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+							"Sets how long a transaction waits for a standby to replay what it must have replayed.",
+							"That is what citus.session_token stands for, and the point in time that all nodes are read as of.",
+							&follower_wait_timeout, 5000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomStringVariable("citus.cluster_name",
 							   "The cluster of the secondary nodes that citus.use_secondary_nodes uses.",
 							   "citus_add_secondary_node gives each to a cluster.",

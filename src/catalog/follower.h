@@ -44,6 +44,9 @@ extern bool follower_reads(void);
  */
 extern const ClusterNode *follower_or_node_of_group(int32 groupid);
 
+/* Setting citus.follower_wait_timeout, in milliseconds. */
+extern int	follower_wait_ms(void);
+
 /* Errors if this session reads on standbys: it can't write then. */
 extern void follower_refuse_write(void);
 
@@ -60,10 +63,10 @@ extern void follower_check_token(void);
 extern void follower_check_staleness(void);
 
 /*
- * The maintenance worker's job: commits a transaction, so that standbys of
- * this node know how up to date they are.
+ * The maintenance worker's job: if this node has standbys, which is returned,
+ * commits a transaction, so that they know how up to date they are.
  */
-extern void follower_mark(void);
+extern bool follower_mark(void);
 extern int	follower_mark_interval(void);
 
 #endif							/* CITUS_CATALOG_FOLLOWER_H */

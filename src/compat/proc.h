@@ -2,7 +2,7 @@
  *
  * proc.h
  *	  Local transaction ids of other backends, and what they are; no backend's
- *	  number.
+ *	  number; the oldest transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include "postmaster/postmaster.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
 
 #if PG_VERSION_NUM >= 170000
 #define PROC_LXID(proc) ((proc)->vxid.lxid)
@@ -37,6 +38,17 @@
 #else
 #define PROC_IS_REGULAR_BACKEND(proc) (!(proc)->isBackgroundWorker)
 #endif
+
+/* The oldest transaction that runs, in any database; the next if none does. */
+static inline TransactionId
+oldest_active_xid(void)
+{
+#if PG_VERSION_NUM >= 190000
+	return GetOldestActiveTransactionId(false, true);
+#else
+	return GetOldestActiveTransactionId();
+#endif
+}
 
 /*
  * Whether this process's own entry has locks, but for those on relations that

@@ -9,6 +9,8 @@
  * missing.  Later, a session that uses other nodes requests a worker, if its
  * database has none, which it checks in shared memory once per transaction.
  *
+ * The same process writes the marks for standbys (txn/snapshot_mark.c).
+ *
  * A worker that fails, or exits because another session drops or copies its
  * database, is started again after a while.  One lightweight lock covers the
  * list of databases; nothing else is locked under it.
@@ -42,6 +44,7 @@
 #include "lib/shared_area.h"
 #include "lib/wait_event.h"
 #include "remote/connection.h"
+#include "txn/snapshot_mark.h"
 #include "txn/transaction.h"
 
 #define MAX_DATABASES 1024
@@ -315,6 +318,8 @@ launcher_exits(int code, Datum arg)
 void
 citus_launcher_main(Datum arg)
 {
+	TimestampTz swept = 0;
+
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -324,9 +329,15 @@ citus_launcher_main(Datum arg)
 
 	for (;;)
 	{
+		TimestampTz now = GetCurrentTimestamp();
+
 		start_due_workers();
-		remote_sweep_kept();
-		wait_pause(RESTART_DELAY_MS, WAIT_DAEMON);
+		if (TimestampDifferenceExceeds(swept, now, RESTART_DELAY_MS))
+		{
+			remote_sweep_kept();
+			swept = now;
+		}
+		wait_pause(snapshot_mark_write(), WAIT_DAEMON);
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;

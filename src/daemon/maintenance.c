@@ -52,6 +52,7 @@
 #include "rebalance/move.h"
 #include "remote/own_address.h"
 #include "txn/deadlock.h"
+#include "txn/snapshot_mark.h"
 #include "txn/transaction.h"
 
 #define MAX_JOBS 16
@@ -93,7 +94,14 @@ static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_r
 static const DaemonJob compaction_job = {"compaction of columnar tables", &columnar_compaction_naptime, NULL,
 columnar_compaction_job, NULL, columnar_compaction_goes_on};
 
-static const DaemonJob follower_job = {"mark for standbys", NULL, follower_mark_interval, follower_mark, NULL};
+static void
+mark_for_followers(void)
+{
+	if (follower_mark())
+		snapshot_mark_want();
+}
+
+static const DaemonJob follower_job = {"mark for standbys", NULL, follower_mark_interval, mark_for_followers, NULL};
 
 static const DaemonJob cleanup_of_moves = {"what moves left", &cleanup_interval, NULL, cleanup_job, NULL};
 

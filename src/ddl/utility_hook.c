@@ -49,6 +49,7 @@
 #include "table/run_commands.h"
 #include "txn/commit_ring.h"
 #include "txn/notify.h"
+#include "txn/snapshot.h"
 #include "txn/transaction.h"
 #include "txn/unpublished.h"
 
@@ -250,6 +251,15 @@ imported_snapshot(Node *stmt)
 	return strVal(&linitial_node(A_Const, set->args)->val);
 }
 
+/* Whether a statement is SET citus.snapshot. */
+static bool
+sets_snapshot(Node *stmt)
+{
+	VariableSetStmt *set = (VariableSetStmt *) stmt;
+
+	return IsA(stmt, VariableSetStmt) && set->kind == VAR_SET_VALUE && strcmp(set->name, "citus.snapshot") == 0;
+}
+
 /* Called after a statement has run. */
 static void
 follow_statement(UtilityCall *call, bool commits)
@@ -261,6 +271,8 @@ follow_statement(UtilityCall *call, bool commits)
 		check_deferred_constraints();
 	if (imported_snapshot(stmt) != NULL)
 		statement_snapshot_imported(imported_snapshot(stmt));
+	if (sets_snapshot(stmt))
+		snapshot_setting_changed();
 	if (IsA(stmt, DeclareCursorStmt))
 		txn_note_cursor();
 	if (IsA(stmt, NotifyStmt))

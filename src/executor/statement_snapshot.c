@@ -23,6 +23,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "tcop/pquery.h"
@@ -506,7 +507,7 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag)
 		exchange_snapshot(query_desc, snapshot_for_task());
 		return false;
 	}
-	if ((!distributed_snapshots && !snapshot_imported) || !metadata_available() || follower_reads())
+	if ((!distributed_snapshots && !snapshot_imported) || !metadata_available() || (follower_reads() && RecoveryInProgress()))
 		return false;
 
 	statement_use(query_desc->plannedstmt, &use);

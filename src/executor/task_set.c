@@ -288,7 +288,7 @@ task_set_grow(TaskSet *set)
 			conn = remote_acquire(queue->groupid, &set->owner, task_set_needs_primary(set));
 			trace_end_wait(&span, TRACE_CONNECT, queue->groupid, NULL);
 		}
-		else if (due && !task_set_needs_primary(set) && list_length(queue->pending) > free_workers(set, queue))
+		else if (due && !task_set_needs_primary(set) && !dist_snapshot_is_closed(queue->groupid) && list_length(queue->pending) > free_workers(set, queue))
 			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
 		if (conn != NULL)
 			add_worker(set, queue, conn);

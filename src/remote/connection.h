@@ -80,6 +80,7 @@ struct RemoteConn
 	RemoteState state;
 	RemoteOwner *owner;			/* NULL if there is none */
 	bool		primary;		/* this transaction's one for writes */
+	bool		standby;		/* to a secondary node */
 
 	RemoteXact	xact;
 	bool		xact_fresh;		/* no statement of the remote transaction has
@@ -169,6 +170,8 @@ extern void remote_yield_all(void);
  * differ have arrived.  A pooler forgets them, so they precede it there.
  * SEND_PREPARED: it takes long to plan, so the node is to keep it from its
  * first time on, where other statements are kept from the second time on.
+ * SEND_AS_SESSION: it runs as the session's role, not as the current user (of
+ * a SECURITY DEFINER function), so that no snapshot precedes it.
  */
 typedef enum RemoteSendMode
 {
@@ -178,6 +181,7 @@ typedef enum RemoteSendMode
 	SEND_BINARY = 4,
 	SEND_APART = 8,
 	SEND_PREPARED = 16,
+	SEND_AS_SESSION = 32,
 } RemoteSendMode;
 
 /*
@@ -480,6 +484,12 @@ extern bool remote_is_direct(const RemoteConn *conn);
  * node, if they haven't been sent.
  */
 extern void remote_queue_settings(RemoteConn *conn);
+
+/*
+ * The same in a segment of their own, before the transaction: sends them if
+ * there are any, and waits.  A pooler forgets them.
+ */
+extern void remote_send_settings(RemoteConn *conn);
 
 /*
  * Queues the proof that we are a node again, if a savepoint may have undone

@@ -290,13 +290,12 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int m
 
 	begin_statement(conn, mode);
 	command_log(conn, sql);
-	identity = identity_begin_remote(conn, InvalidOid);
+	identity = (mode & SEND_AS_SESSION) == 0 && identity_begin_remote(conn, InvalidOid);
 	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, (mode & SEND_BINARY) != 0), identity);
 }
 
-/* Sends what must precede a statement in a segment of its own; waits. */
-static void
-send_settings_before(RemoteConn *conn)
+void
+remote_send_settings(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
@@ -320,7 +319,7 @@ remote_send_task(RemoteConn *conn, const char *tag, const char *text, const Remo
 	bool		sent;
 
 	if (apart)
-		send_settings_before(conn);
+		remote_send_settings(conn);
 	begin_statement(conn, mode);
 	command_log(conn, text);
 	/* preparing may free another statement, in this segment */

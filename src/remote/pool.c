@@ -323,6 +323,7 @@ open_connection(const ClusterNode *node, int mode)
 	}
 	PG_END_TRY();
 	conn->groupid = node->groupid;
+	conn->standby = node->is_secondary;
 	conn->priv->pooled = true;
 	conn->priv->extra = extra;
 	return conn;

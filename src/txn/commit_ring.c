@@ -43,6 +43,7 @@
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
 #include "txn/dist_transaction.h"
+#include "txn/snapshot_record.h"
 
 /*
  * How far the timestamp of a session that may not be a node's may be ahead of
@@ -63,7 +64,7 @@
 
 CommitRing *commit_ring = NULL;
 
-static int	commit_ring_size = 16384;
+int			commit_ring_size = 16384;
 static int	clock_offset = 0;	/* ms */
 
 static Size
@@ -113,8 +114,8 @@ commit_ring_next(CommitTimestamp later_than)
 }
 
 void
-commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitTimestamp lowest,
-				  CommitTimestamp ts)
+commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitTimestamp mapped,
+				  CommitTimestamp lowest, CommitTimestamp ts)
 {
 	RingEntry  *entry = &commit_ring->entries[commit_ring->nentered % commit_ring_size];
 
@@ -124,6 +125,7 @@ commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitTime
 	entry->xid = xid;
 	entry->database = database;
 	entry->has_children = has_children;
+	entry->mapped = mapped;
 	entry->lowest = lowest;
 	entry->ts = ts;
 	entry->entered = commit_ring->clock;
@@ -199,19 +201,22 @@ commit_ring_decide(CommitTimestamp later_than)
 {
 	TransactionId xid = GetTopTransactionId();
 	TransactionId *children;
-	bool		has_children = xactGetCommittedChildren(&children) > 0;
+	int			nchildren = xactGetCommittedChildren(&children);
+	bool		logs = nchildren > 0 && commit_ring_is_marked();
 	CommittingSlot *slot = my_committing_slot();
 	CommitTimestamp ts;
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	ts = commit_ring_next(later_than);
-	commit_ring_enter(xid, MyDatabaseId, has_children, ts, ts);
+	commit_ring_enter(xid, MyDatabaseId, nchildren > 0, logs ? ts : 0, ts, ts);
 	slot->database = MyDatabaseId;
 	slot->ts = ts;
 	slot->xid = xid;
 	pg_atomic_fetch_add_u32(&commit_ring->ncommitting, 1);
 	LWLockRelease(commit_ring->header.lock);
 	dist_transaction.in_commit_ring = true;
+	if (logs)
+		snapshot_record_children(xid, nchildren, children);
 	return ts;
 }
 
@@ -244,21 +249,29 @@ commit_ring_after_end(void)
 	ConditionVariableBroadcast(&commit_ring->done);
 }
 
-/* Whether a backend is committing with a timestamp up to the given one. */
-static bool
-someone_commits(CommitTimestamp ts)
+bool
+commit_ring_has_committing(CommitTimestamp ts, Oid database)
 {
-	bool		found = false;
-	int			nslots;
+	int			nslots = pg_atomic_read_u32(&commit_ring->ncommitting) > 0 ? MaxBackends : 0;
 
-	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
-	nslots = pg_atomic_read_u32(&commit_ring->ncommitting) > 0 ? MaxBackends : 0;
-	for (int i = 0; i < nslots && !found; i++)
+	for (int i = 0; i < nslots; i++)
 	{
 		CommittingSlot *slot = &commit_ring->committing[i];
 
-		found = TransactionIdIsValid(slot->xid) && slot->database == MyDatabaseId && slot->ts <= ts;
+		if (TransactionIdIsValid(slot->xid) && slot->ts <= ts && (!OidIsValid(database) || slot->database == database))
+			return true;
 	}
+	return false;
+}
+
+/* Whether a backend of this database is committing with one of these. */
+static bool
+someone_commits(CommitTimestamp ts)
+{
+	bool		found;
+
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
+	found = commit_ring_has_committing(ts, MyDatabaseId);
 	LWLockRelease(commit_ring->header.lock);
 	return found;
 }
@@ -292,13 +305,24 @@ await_committing(CommitTimestamp ts)
 	trace_end_wait(&span, TRACE_WAIT, TRACE_NO_NODE, "CitusCommitTimestamp");
 }
 
+bool
+commit_ring_is_marked(void)
+{
+	return commit_ring->marked_until != 0 && commit_ring->loaded && GetCurrentTimestamp() < commit_ring->marked_until;
+}
+
 void
-commit_ring_await(CommitTimestamp ts)
+commit_ring_set(CommitTimestamp ts)
 {
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	commit_ring->clock = Max(commit_ring->clock, ts);
 	LWLockRelease(commit_ring->header.lock);
+}
 
+void
+commit_ring_await(CommitTimestamp ts)
+{
+	commit_ring_set(ts);
 	prepared_ring_load();
 	while (prepared_ring_await(ts))
 		;

@@ -29,6 +29,8 @@ typedef struct RingEntry
 									 * lowest .. ts; else the same as ts */
 	CommitTimestamp entered;		/* the clock when it was entered; grows
 									 * along the ring */
+	CommitTimestamp mapped;			/* its subtransactions were written into
+									 * the WAL later than this; 0: not */
 } RingEntry;
 
 /* The transaction that a backend is committing. */
@@ -45,6 +47,8 @@ typedef struct PreparedSlot
 	TransactionId xid;			/* InvalidTransactionId: slot is free */
 	Oid			database;
 	bool		has_children;
+	bool		mapped;			/* its subtransactions were written into the
+								 * WAL later than after */
 	bool		distributed;	/* on more nodes than this one */
 	bool		parked;			/* a client decides, at an unknown time */
 	CommitTimestamp after;			/* its timestamp is later than this */
@@ -61,6 +65,7 @@ typedef struct CommitRing
 	CommitTimestamp forgotten;		/* entered of the last entry that was
 								 * overwritten */
 	uint64		nentered;		/* entries ever entered */
+	TimestampTz marked_until;	/* marks are written into the WAL until then */
 	bool		loaded;			/* prepared transactions that survived a
 								 * restart are in their slots */
 	pg_atomic_uint32 ncommitting;	/* slots of committing that are in use;
@@ -73,6 +78,9 @@ typedef struct CommitRing
 
 extern CommitRing *commit_ring;
 
+/* Setting citus.commit_ring_size. */
+extern int	commit_ring_size;
+
 /* Setting citus.snapshot_timeout: milliseconds, 0: no limit. */
 extern int	snapshot_timeout;
 
@@ -81,8 +89,23 @@ extern int	snapshot_timeout;
  * the entry of a commit.
  */
 extern CommitTimestamp commit_ring_next(CommitTimestamp later_than);
-extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children,
+extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitTimestamp mapped,
 							  CommitTimestamp lowest, CommitTimestamp ts);
+
+/*
+ * Under the lock: whether a backend is committing with a timestamp up to the
+ * given one, in a database, or in any (InvalidOid).
+ */
+extern bool commit_ring_has_committing(CommitTimestamp ts, Oid database);
+
+/*
+ * Whether marks are written (snapshot_mark.c), so that transactions with
+ * subtransactions must write these, after they were entered.
+ */
+extern bool commit_ring_is_marked(void);
+
+/* Sets the clock to at least ts. */
+extern void commit_ring_set(CommitTimestamp ts);
 
 /*
  * Under the lock, exclusively: the commit of the entry with that number, from
@@ -95,6 +118,17 @@ extern void commit_ring_cancel(uint64 number);
  * one; false if there is none.
  */
 extern bool prepared_ring_await(CommitTimestamp ts);
+
+/*
+ * Under the lock: whether a prepared transaction, of any database, may get a
+ * timestamp up to the given one, or is being committed with one.
+ */
+extern bool prepared_ring_has_undecided(CommitTimestamp ts);
+
+/*
+ * Forgets those of them that have ended already, as prepared_ring_await does.
+ */
+extern void prepared_ring_settle(CommitTimestamp ts);
 
 /*
  * Notes what was prepared before the server was started or promoted, and sets

@@ -28,6 +28,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "catalog/follower.h"
 #include "catalog/node.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
@@ -37,9 +38,28 @@
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
+#include "txn/snapshot_mark.h"
 
 #define BEGIN_COMMAND "SELECT citus_internal.snapshot_begin()"
 #define TAKE_COMMAND "SELECT citus_internal.snapshot_take()"
+
+/*
+ * The same for standbys, which must not hold a snapshot yet: the mark that
+ * they have replayed (snapshot_mark.c).
+ */
+#define STANDBY_BEGIN_COMMAND "SHOW citus.replayed_mark"
+
+/* The mark that the transaction's snapshot was taken at, or 0. */
+#define STANDBY_TAKEN_COMMAND "SHOW citus.snapshot_mark"
+
+#define STANDBY_REASON "A standby has not replayed it within citus.follower_wait_timeout, or is no longer at it."
+
+/*
+ * How long it may take to ask standbys to wait for a mark, in microseconds:
+ * twice as long after each time that it took longer.
+ */
+#define LEAST_MARK_AHEAD 15000
+#define MOST_MARK_AHEAD 1000000
 
 /*
  * How often another point in time is chosen because nodes could not read as of
@@ -58,6 +78,8 @@
  * row, about twice as many do, up to this number.
  */
 #define MAX_WITHOUT_OFFER 1023
+
+static int	mark_ahead = LEAST_MARK_AHEAD;
 
 static int	without_offer = 0;	/* after the last refusal; 0: accepted */
 static int	offer_after = 0;	/* the number of further statements that ask */
@@ -91,6 +113,9 @@ begin_on(RemoteConn *conn)
 		conn->xact = REMOTE_XACT_NONE;
 	}
 	opened = conn->xact == REMOTE_XACT_NONE;
+	/* they would take the snapshot of a standby's transaction too early */
+	if (opened && conn->standby && IsolationUsesXactSnapshot())
+		remote_send_settings(conn);
 	txn_begin_remote(conn);
 	if (opened && !conn->primary)
 		conn->xact = REMOTE_XACT_LONE;
@@ -120,8 +145,13 @@ ask_for_timestamps(List *conns)
 	CommitTimestamp latest = 0;
 	ListCell   *cell;
 
-	foreach(cell, conns)
-		remote_send_task(lfirst(cell), "", BEGIN_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
+	foreach_ptr(RemoteConn, conn, conns)
+	{
+		if (conn->standby)
+			remote_send(conn, STANDBY_BEGIN_COMMAND, NULL, SEND_IN_XACT | SEND_AS_SESSION);
+		else
+			remote_send_task(conn, "", BEGIN_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
+	}
 	foreach(cell, conns)
 	{
 		CommitTimestamp ts = read_timestamp(lfirst(cell));
@@ -129,6 +159,39 @@ ask_for_timestamps(List *conns)
 		latest = Max(latest, ts);
 	}
 	return latest;
+}
+
+static bool
+any_standby(List *conns)
+{
+	foreach_ptr(RemoteConn, conn, conns)
+		if (conn->standby)
+			return true;
+	return false;
+}
+
+/*
+ * The point in time that the nodes are read as of, given their answers:
+ * standbys, as of marks that they haven't replayed yet.  Such a mark is ahead
+ * of our time.  So that clocks, and thereby other readers, don't follow, this
+ * node and primaries read as of it only when standbys have come to it.
+ */
+static CommitTimestamp
+point_after(CommitTimestamp ts, CommitTimestamp theirs, List *conns)
+{
+	ts = Max(ts, theirs);
+	if (!any_standby(conns))
+		return ts;
+	ts = snapshot_mark_after(Max(ts, commit_ring_now()) + mark_ahead);
+	mark_ahead = Min(mark_ahead * 2, MOST_MARK_AHEAD);
+	return ts;
+}
+
+/* All nodes could be read as of it. */
+static void
+point_was_reached(void)
+{
+	mark_ahead = Max(mark_ahead * 7 / 16, LEAST_MARK_AHEAD);
 }
 
 /* Adds a connection to the node, with its transaction opened, to conns. */
@@ -234,21 +297,42 @@ ask_patiently(Bitmapset *groups, List **asked)
 	return latest;
 }
 
-/* Makes the nodes take their snapshots; false if one can't. */
+/*
+ * Makes those that are standbys, or those that aren't, take their snapshots;
+ * false if one can't.
+ */
 static bool
-take_there(DistSnapshot *snapshot, List *conns)
+take_there(DistSnapshot *snapshot, List *conns, bool standby)
 {
 	bool		all = true;
-	ListCell   *cell;
 
-	foreach(cell, conns)
+	foreach_ptr(RemoteConn, conn, conns)
 	{
-		dist_snapshot_queue(snapshot, lfirst(cell));
-		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
+		if (conn->standby != standby)
+			continue;
+		dist_snapshot_queue(snapshot, conn);
+		remote_send_task(conn, "", TAKE_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
 	}
-	foreach(cell, conns)
-		all = read_timestamp(lfirst(cell)) != 0 && all;
+	foreach_ptr(RemoteConn, conn, conns)
+		all = (conn->standby != standby || read_timestamp(conn) != 0) && all;
 	return all;
+}
+
+/*
+ * Takes the snapshot as of its point in time: here, on standbys, and, if tasks
+ * come late, on the other nodes.  NULL, or why one can't.
+ */
+static const char *
+take_everywhere(DistSnapshot *snapshot, List *conns, Snapshot like, bool late)
+{
+	const char *reason = NULL;
+
+	if (!take_there(snapshot, conns, true))
+		return STANDBY_REASON;
+	snapshot->snapshot = snapshot_try_as_of(snapshot->ts, like, &reason);
+	if (snapshot->snapshot == NULL)
+		return reason;
+	return !late || take_there(snapshot, conns, false) ? NULL : "A node does not know what has committed since.";
 }
 
 /*
@@ -262,26 +346,24 @@ choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 	CommitTimestamp ts = commit_ring_clock();
 	List	   *conns;
 	CommitTimestamp theirs = ask_patiently(snapshot->groups, &conns);
+	bool		standbys = any_standby(conns);
 
-	late = late || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), LONG_ASKED_MS);
+	late = late || standbys || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), LONG_ASKED_MS);
 	for (int i = 1;; i++)
 	{
 		const char *reason;
 
-		snapshot->ts = Max(ts, theirs);
-		snapshot->snapshot = snapshot_try_as_of(snapshot->ts, like, &reason);
-		if (snapshot->snapshot != NULL)
-		{
-			if (!late || take_there(snapshot, conns))
-				break;
-			reason = "A node does not know what has committed since.";
-		}
-		if (i == MAX_CHOICES)
+		snapshot->ts = point_after(ts, theirs, conns);
+		reason = take_everywhere(snapshot, conns, like, late);
+		if (reason == NULL)
+			break;
+		if (standbys ? TimestampDifferenceExceeds(began, GetCurrentTimestamp(), follower_wait_ms()) : i == MAX_CHOICES)
 			snapshot_refuse(reason);
 		late = true;
 		ts = commit_ring_clock();
 		theirs = ask_for_timestamps(conns);
 	}
+	point_was_reached();
 	release_snapshots(conns);
 }
 
@@ -317,6 +399,8 @@ dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context)
 	const char *reason;
 	DistSnapshot *snapshot;
 
+	if (follower_reads())
+		return NULL;
 	if (offer_after > 0)
 	{
 		offer_after--;
@@ -457,6 +541,15 @@ dist_snapshot_restart(RemoteConn *conn)
 }
 
 bool
+dist_snapshot_is_closed(int32 groupid)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->groupid == groupid && conn->standby && dist_snapshot_held(conn))
+			return true;
+	return false;
+}
+
+bool
 dist_snapshot_held(const RemoteConn *conn)
 {
 	return conn->xact != REMOTE_XACT_NONE && conn->participant->snapshot_held;
@@ -523,29 +616,89 @@ acquire_all(void)
 	return conns;
 }
 
+/*
+ * Standbys' transactions at REPEATABLE READ take their snapshots; false if one
+ * can't.
+ */
+static bool
+set_on_standbys(CommitTimestamp ts, List *conns)
+{
+	bool		all = true;
+
+	foreach_ptr(RemoteConn, conn, conns)
+	{
+		if (!conn->standby)
+			continue;
+		remote_queue_command(conn, psprintf("SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT "'", ts, ts));
+		remote_send(conn, STANDBY_TAKEN_COMMAND, NULL, SEND_IN_XACT | SEND_AS_SESSION);
+	}
+	foreach_ptr(RemoteConn, conn, conns)
+		all = (!conn->standby || read_timestamp(conn) == ts) && all;
+	return all;
+}
+
+/* Has standbys begin again, where some have taken snapshots. */
+static void
+begin_on_standbys_again(List *conns)
+{
+	foreach_ptr(RemoteConn, conn, conns)
+	{
+		if (!conn->standby)
+			continue;
+		remote_send_rollback(conn);
+		conn->xact = REMOTE_XACT_NONE;
+		begin_on(conn);
+		conn->participant->snapshot_held = true;
+	}
+}
+
+/*
+ * Chooses the point in time of this transaction, and a later one if a standby
+ * can't read as of it.
+ */
+static CommitTimestamp
+choose_for_transaction(List *conns)
+{
+	TimestampTz began = GetCurrentTimestamp();
+
+	for (;;)
+	{
+		CommitTimestamp ts = commit_ring_clock();
+
+		ts = point_after(ts, ask_for_timestamps(conns), conns);
+		if (set_on_standbys(ts, conns))
+		{
+			point_was_reached();
+			return ts;
+		}
+		if (TimestampDifferenceExceeds(began, GetCurrentTimestamp(), follower_wait_ms()))
+			snapshot_refuse(STANDBY_REASON);
+		begin_on_standbys_again(conns);
+	}
+}
+
 /* Fixes the point in time of this transaction, on all nodes. */
 static void
 begin_transaction(bool fresh)
 {
 	List	   *conns = acquire_all();
+	CommitTimestamp ts = choose_for_transaction(conns);
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-	CommitTimestamp ts = commit_ring_clock();
-	CommitTimestamp theirs = ask_for_timestamps(conns);
-	ListCell   *cell;
 
-	ts = Max(ts, theirs);
-	foreach(cell, conns)
-		dist_transaction.timestamp_groups = bms_add_member(dist_transaction.timestamp_groups, ((RemoteConn *) lfirst(cell))->groupid);
+	foreach_ptr(RemoteConn, conn, conns)
+		dist_transaction.timestamp_groups = bms_add_member(dist_transaction.timestamp_groups, conn->groupid);
 	MemoryContextSwitchTo(old_context);
-	foreach(cell, conns)
-		remote_send(lfirst(cell), node_call(NODE_snapshot_set, node_bigint(ts)), NULL, SEND_IN_XACT);
+	foreach_ptr(RemoteConn, conn, conns)
+		if (!conn->standby)
+			remote_send(conn, node_call(NODE_snapshot_set, node_bigint(ts)), NULL, SEND_IN_XACT);
 	if (fresh)
 		snapshot_move_transaction(ts);
 	else
 		dist_transaction.own_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(ts, GetTransactionSnapshot()),
 													   TopTransactionResourceOwner);
-	foreach(cell, conns)
-		(void) read_timestamp(lfirst(cell));
+	foreach_ptr(RemoteConn, conn, conns)
+		if (!conn->standby)
+			(void) read_timestamp(conn);
 	release_snapshots(conns);
 	dist_transaction.ts = ts;
 }
@@ -583,7 +736,7 @@ dist_snapshot_join(RemoteConn *conn)
 
 	if (ts == 0)
 		return;
-	if (dist_transaction.ts != 0 && !bms_is_member(conn->groupid, dist_transaction.timestamp_groups))
+	if (conn->standby || (dist_transaction.ts != 0 && !bms_is_member(conn->groupid, dist_transaction.timestamp_groups)))
 		not_asked(conn);
 	if (exported_snapshot_of_group(conn->groupid) != NULL)
 	{

@@ -45,6 +45,7 @@
 #include "txn/commit_ring_shared.h"
 #include "txn/dist_transaction.h"
 #include "txn/private.h"
+#include "txn/snapshot_record.h"
 
 int			snapshot_timeout = 30 * 1000;
 
@@ -108,6 +109,7 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bo
 		slot->xid = xid;
 		slot->database = database;
 		slot->has_children = has_children;
+		slot->mapped = false;
 		slot->distributed = distributed;
 		slot->parked = false;
 		slot->after = after;
@@ -139,19 +141,28 @@ prepared_ring_before_prepare(void)
 {
 	TransactionId *children;
 	TransactionId xid;
+	int			nchildren;
+	bool		logs;
 
 	if (noted.from_node)
 		gid_mark_prepared();
 	xid = GetTopTransactionIdIfAny();
 	if (!TransactionIdIsValid(xid))
 		return;
+	nchildren = xactGetCommittedChildren(&children);
+	logs = nchildren > 0 && commit_ring_is_marked();
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (!dist_transaction.parked || has_slot_for_client())
-		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted.gid, noted.from_node, xactGetCommittedChildren(&children) > 0,
+		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted.gid, noted.from_node, nchildren > 0,
 							  commit_ring_next(dist_transaction.children_clock));
 	if (dist_transaction.preparing != NULL)
+	{
 		dist_transaction.preparing->parked = dist_transaction.parked;
+		dist_transaction.preparing->mapped = logs;
+	}
 	LWLockRelease(commit_ring->header.lock);
+	if (logs)
+		snapshot_record_children(xid, nchildren, children);
 	if (noted.from_node)
 		commit_waits_for_standbys();
 	if (dist_transaction.preparing == NULL)
@@ -249,7 +260,7 @@ begin_end(const char *gid, bool commit, CommitTimestamp ts)
 			ts = Max(ts, commit_ring_next(0));
 		lowest = known ? ts : slot->after;
 		ending.timestamp = given || !slot->distributed ? ts : 0;
-		commit_ring_enter(slot->xid, slot->database, slot->has_children, lowest, ts);
+		commit_ring_enter(slot->xid, slot->database, slot->has_children, slot->mapped ? slot->after : 0, lowest, ts);
 		ending.entry = commit_ring->nentered;
 		slot->ts = ts;
 	}
@@ -327,7 +338,9 @@ load_prepared(void)
 			(void) make_slot(strtoul(values[0], NULL, 10), strtoul(values[1], NULL, 10), values[2],
 							 values[3][0] == 't', true, 0);
 	}
-	(void) commit_ring_next(0);
+	/* of what a promoted standby replayed last, timestamps aren't known */
+	if (!commit_ring->loaded)
+		commit_ring->forgotten = commit_ring_next(0);
 	commit_ring->loaded = true;
 	LWLockRelease(commit_ring->header.lock);
 }
@@ -347,11 +360,15 @@ typedef struct Awaited
 	char		gid[GIDSIZE];
 } Awaited;
 
-/* Whether readers wait for a prepared transaction. */
+/*
+ * Whether readers of a database, or of any (InvalidOid), wait for a prepared
+ * transaction.
+ */
 static bool
-is_awaited(const PreparedSlot *slot)
+is_awaited(const PreparedSlot *slot, Oid database)
 {
-	return TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked && slot->database == MyDatabaseId;
+	return TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked &&
+		(!OidIsValid(database) || slot->database == database);
 }
 
 bool
@@ -361,14 +378,32 @@ prepared_ring_has_later(CommitTimestamp ts)
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	for (int i = 0; i < commit_ring->prepared_limit && !found; i++)
-		found = is_awaited(&commit_ring->prepared[i]) && commit_ring->prepared[i].after > ts;
+		found = is_awaited(&commit_ring->prepared[i], MyDatabaseId) && commit_ring->prepared[i].after > ts;
 	LWLockRelease(commit_ring->header.lock);
 	return found;
 }
 
-/* The transactions that may get a timestamp up to the given one. */
+bool
+prepared_ring_has_undecided(CommitTimestamp ts)
+{
+	for (int i = 0; i < commit_ring->prepared_limit; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		/* one that a client has prepared is listed in the ring when it ends */
+		if (TransactionIdIsValid(slot->xid) &&
+			(slot->ts != 0 ? slot->ts <= ts : is_awaited(slot, InvalidOid) && slot->after <= ts))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The transactions of a database, or of any (InvalidOid), that may get a
+ * timestamp up to the given one.
+ */
 static List *
-find_awaited(CommitTimestamp ts)
+find_awaited(CommitTimestamp ts, Oid database)
 {
 	List	   *found = NIL;
 
@@ -377,7 +412,7 @@ find_awaited(CommitTimestamp ts)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
 
-		if (is_awaited(slot) && (slot->ts != 0 ? slot->ts : slot->after) <= ts)
+		if (is_awaited(slot, database) && (slot->ts != 0 ? slot->ts : slot->after) <= ts)
 		{
 			Awaited    *awaited = palloc(sizeof(Awaited));
 
@@ -434,7 +469,7 @@ settle_slot(Awaited *awaited)
 	if (slot->xid == awaited->xid && slot->ts == 0)
 	{
 		if (committed)
-			commit_ring_enter(slot->xid, slot->database, true, slot->after, commit_ring_next(0));
+			commit_ring_enter(slot->xid, slot->database, true, 0, slot->after, commit_ring_next(0));
 		clear_slot(slot);
 	}
 	LWLockRelease(commit_ring->header.lock);
@@ -444,7 +479,7 @@ bool
 prepared_ring_await(CommitTimestamp ts)
 {
 	bool		waited = false;
-	List	   *found = find_awaited(ts);
+	List	   *found = find_awaited(ts, MyDatabaseId);
 
 	foreach_ptr(Awaited, awaited, found)
 	{
@@ -458,6 +493,17 @@ prepared_ring_await(CommitTimestamp ts)
 	}
 	list_free_deep(found);
 	return waited;
+}
+
+void
+prepared_ring_settle(CommitTimestamp ts)
+{
+	List	   *found = find_awaited(ts, InvalidOid);
+
+	foreach_ptr(Awaited, awaited, found)
+		if (awaited->slot->ts == 0 && !TransactionIdIsInProgress(awaited->xid))
+			settle_slot(awaited);
+	list_free_deep(found);
 }
 
 void

@@ -34,6 +34,7 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
@@ -48,6 +49,7 @@
 #include "compat/sql_function.h"
 #include "txn/dist_transaction.h"
 #include "txn/snapshot.h"
+#include "txn/snapshot_mark.h"
 
 bool		distributed_snapshots = true;
 
@@ -111,14 +113,15 @@ copy_running(Snapshot edited, Snapshot now, int more)
 /*
  * Adds one transaction to those that were running.  One without
  * subtransactions may go to the list of subtransactions, which is longer, as
- * long as that is complete.  False if there is no room.
+ * long as that is complete; a standby's snapshot has only that one.  False if
+ * there is no room.
  */
 static bool
 add_running(Snapshot edited, const LaterCommit *later)
 {
-	if (edited->xcnt < GetMaxSnapshotXidCount())
+	if (!edited->takenDuringRecovery && edited->xcnt < GetMaxSnapshotXidCount())
 		edited->xip[edited->xcnt++] = later->xid;
-	else if (!edited->suboverflowed && edited->subxcnt < GetMaxSnapshotSubxidCount())
+	else if ((edited->takenDuringRecovery || !edited->suboverflowed) && edited->subxcnt < GetMaxSnapshotSubxidCount())
 		edited->subxip[edited->subxcnt++] = later->xid;
 	else
 		return false;
@@ -128,19 +131,28 @@ add_running(Snapshot edited, const LaterCommit *later)
 }
 
 /*
- * As snapshot_try_as_of; offered: this node was not asked for its clock, so
- * nothing later than the timestamp may be committed so far.
+ * On a standby that stands still at the time of an edited snapshot: makes this
+ * backend advertise its xmin.
+ */
+static bool
+lower_xmin(TransactionId xmin)
+{
+	MyProc->xmin = TransactionXmin = xmin;
+	return true;
+}
+
+/*
+ * The latest snapshot, edited, when all that is earlier than the timestamp is
+ * in it; as for try_as_of.
  */
 static Snapshot
-try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
+edit_latest(CommitTimestamp ts, CommandId curcid, bool offered, const char **reason)
 {
-	Snapshot	now;
+	Snapshot	now = GetLatestSnapshot();
 	Snapshot	edited = palloc(sizeof(SnapshotData));
 	LaterCommit *later;
 	int			count;
 
-	commit_ring_await(ts);
-	now = GetLatestSnapshot();
 	*reason = "What has committed since is not known.";
 	if (!commit_ring_later(ts, now, &later, &count))
 		return NULL;
@@ -151,7 +163,7 @@ try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
 	*edited = *now;
 	edited->copied = false;
 	edited->active_count = edited->regd_count = 0;
-	edited->curcid = like->curcid;
+	edited->curcid = curcid;
 	copy_running(edited, now, count);
 
 	/*
@@ -165,10 +177,41 @@ try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
 		if (!add_running(edited, &later[i]))
 			return NULL;
 	*reason = "Old row versions may have been removed since.";
-	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin) && !borrow_xmin(edited->xmin))
+	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin) &&
+		!(edited->takenDuringRecovery ? lower_xmin(edited->xmin) : borrow_xmin(edited->xmin)))
 		return NULL;
 	pfree(later);
 	return edited;
+}
+
+/*
+ * As snapshot_try_as_of; offered: this node was not asked for its clock, so
+ * nothing later than the timestamp may be committed so far.
+ */
+static Snapshot
+try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
+{
+	commit_ring_await(ts);
+	return edit_latest(ts, like->curcid, offered, reason);
+}
+
+/*
+ * On a standby: waits for the mark of that time, and takes a snapshot there.
+ * NULL if that is not possible.
+ */
+static Snapshot
+replayed_as_of(CommitTimestamp ts)
+{
+	Snapshot	edited;
+	const char *reason;
+
+	if (IsolationUsesXactSnapshot() && FirstSnapshotSet)
+		return NULL;
+	InvalidateCatalogSnapshot();
+	if (!snapshot_mark_await(ts))
+		return NULL;
+	edited = edit_latest(ts, FirstCommandId, false, &reason);
+	return snapshot_mark_taken() ? edited : NULL;
 }
 
 Snapshot
@@ -199,20 +242,18 @@ keep_xids(const TransactionId *xids, int count)
 }
 
 /*
- * Each user of the transaction's snapshot copies it, so a change affects later
- * statements only.  Its xmin stays: it is in a heap that is ordered by that,
- * and an older one does no harm.
+ * Gives the transaction's snapshot what an edited one shows.  Each user of it
+ * copies it, so a change affects later statements only.  Its xmin stays: it is
+ * in a heap that is ordered by that, and an older one does no harm.  On a
+ * standby it is made older, when there is no other snapshot in the heap.
  */
-void
-snapshot_move_transaction(CommitTimestamp ts)
+static void
+move_to(CommitTimestamp ts, Snapshot edited)
 {
 	Snapshot	own = GetTransactionSnapshot();
-	Snapshot	edited;
 
-	Assert(IsolationUsesXactSnapshot());
-	if (dist_transaction.moved_to == ts)
-		return;
-	edited = snapshot_as_of(ts, own);
+	if (edited->takenDuringRecovery)
+		own->xmin = edited->xmin;
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
 		snapshot_refuse("The transaction's own snapshot is newer.");
 	own->xmax = edited->xmax;
@@ -222,6 +263,17 @@ snapshot_move_transaction(CommitTimestamp ts)
 	own->subxcnt = edited->subxcnt;
 	own->suboverflowed = edited->suboverflowed;
 	dist_transaction.moved_to = ts;
+}
+
+void
+snapshot_move_transaction(CommitTimestamp ts)
+{
+	Assert(IsolationUsesXactSnapshot());
+	if (dist_transaction.moved_to == ts)
+		return;
+	if (RecoveryInProgress())
+		snapshot_refuse("A standby's snapshot can't be changed.");
+	move_to(ts, snapshot_as_of(ts, GetTransactionSnapshot()));
 }
 
 CommitTimestamp
@@ -271,6 +323,18 @@ give_up_kept(CommitTimestamp oldest)
 	}
 }
 
+/* Keeps a snapshot, in CurrentMemoryContext; returns it registered. */
+static Snapshot
+add_kept(CommitTimestamp ts, Snapshot taken)
+{
+	KeptSnapshot *snapshot = palloc0(sizeof(KeptSnapshot));
+
+	snapshot->ts = ts;
+	snapshot->snapshot = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
+	dist_transaction.kept_snapshots = lappend(dist_transaction.kept_snapshots, snapshot);
+	return snapshot->snapshot;
+}
+
 /*
  * The snapshot that the current statement of the initiator requested; NULL,
  * and why, if it can't be taken.
@@ -294,6 +358,9 @@ keep_snapshot(const char **reason)
 	}
 
 	commit_ring_check(ts);
+	*reason = "A standby didn't have a snapshot of that time.";
+	if (RecoveryInProgress())
+		return NULL;
 	*reason = "The transaction on this node has a snapshot already.";
 	if (offered && IsolationUsesXactSnapshot())
 		return NULL;
@@ -312,15 +379,51 @@ keep_snapshot(const char **reason)
 	}
 	else if (taken != NULL)
 	{
-		snapshot = palloc0(sizeof(KeptSnapshot));
-		snapshot->ts = ts;
-		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
-		dist_transaction.kept_snapshots = lappend(dist_transaction.kept_snapshots, snapshot);
+		taken = add_kept(ts, taken);
 		give_up_held();
 		give_up_kept(oldest);
 	}
 	MemoryContextSwitchTo(old_context);
 	return taken;
+}
+
+/* On a standby: keeps a snapshot, or makes it the transaction's own. */
+static void
+take_on_standby(CommitTimestamp ts, CommitTimestamp oldest)
+{
+	MemoryContext old_context;
+	Snapshot	taken;
+
+	foreach_ptr(KeptSnapshot, other, dist_transaction.kept_snapshots)
+		if (other->ts == ts)
+			return;
+	give_up_kept(oldest);
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	taken = replayed_as_of(ts);
+	if (taken != NULL && IsolationUsesXactSnapshot())
+		move_to(ts, taken);
+	else if (taken != NULL)
+		(void) add_kept(ts, taken);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * It may wait for the standby, so it must have no snapshot meanwhile, and
+ * begins with a command that needs none.
+ */
+void
+snapshot_setting_changed(void)
+{
+	CommitTimestamp ts;
+	CommitTimestamp oldest;
+
+	if (!RecoveryInProgress() || !node_session())
+		return;
+	(void) parse_setting(&ts, &oldest);
+	if (ts == 0)
+		return;
+	commit_ring_check(ts);
+	take_on_standby(ts, oldest);
 }
 
 bool
@@ -407,9 +510,21 @@ citus_internal_snapshot_set(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static const char *
+show_snapshot_mark(void)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), UINT64_FORMAT, dist_transaction.moved_to);
+	return text;
+}
+
 void
 snapshot_init(void)
 {
+	static char *snapshot_mark = NULL;
+
+
 	DefineCustomBoolVariable("citus.distributed_snapshots",
 							 "Reads all nodes as of one point in time.",
 							 "Statements that read several shards, and transactions at REPEATABLE READ, see each "
@@ -419,4 +534,8 @@ snapshot_init(void)
 							   "Names the point in time of tasks that follow; set by the initiator of a statement.",
 							   NULL, &snapshot_setting, "", PGC_USERSET,
 							   GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+	DefineCustomStringVariable("citus.snapshot_mark",
+							   "Shows as of which time the transaction reads a standby, to its initiator; 0: none.",
+							   NULL, &snapshot_mark, "", PGC_INTERNAL,
+							   GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL | GUC_DISALLOW_IN_FILE, NULL, NULL, show_snapshot_mark);
 }

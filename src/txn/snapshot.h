@@ -59,6 +59,13 @@ extern void snapshot_move_transaction(CommitTimestamp ts);
 extern Snapshot snapshot_for_task(void);
 
 /*
+ * To be called after a statement that set citus.snapshot: a standby waits for
+ * that time, and takes the snapshot at once, if it can, the transaction's own
+ * one at REPEATABLE READ.
+ */
+extern void snapshot_setting_changed(void);
+
+/*
  * Whether it was offered; then it fails if this node may already have
  * committed a later transaction.
  */
@@ -138,6 +145,12 @@ extern void dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn);
  * possible; otherwise false, without effect.
  */
 extern bool dist_snapshot_restart(RemoteConn *conn);
+
+/*
+ * Whether a connection to the group can't join in reading as of the
+ * statement's snapshot: a standby has taken it, which has replayed more since.
+ */
+extern bool dist_snapshot_is_closed(int32 groupid);
 
 /*
  * Whether the node was asked for its clock on this connection, whose snapshot

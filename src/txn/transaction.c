@@ -42,6 +42,7 @@
 #include "txn/private.h"
 #include "txn/serializable.h"
 #include "txn/snapshot.h"
+#include "txn/snapshot_mark.h"
 #include "txn/transaction.h"
 
 void		(*txn_use_hook) (void) = NULL;
@@ -494,6 +495,7 @@ txn_init(void)
 	active_init();
 	deadlock_init();
 	commit_ring_init();
+	snapshot_mark_init();
 	snapshot_init();
 	serializable_init();
 	notify_init();

@@ -85,6 +85,7 @@ def test_staleness(followed, reader):
     """A standby that has fallen behind refuses; one of an idle node doesn't."""
     with servers.connect(followed.coordinator) as writer:
         caught_up(followed, writer)
+    reader.execute("SET citus.distributed_snapshots = off")
     reader.execute("SET citus.max_follower_staleness = '20s'")
     wait_until(lambda: succeeds(reader, "SELECT count(*) FROM d"), "the first mark")
     pause(followed.standbys[1])
@@ -265,6 +266,7 @@ def succeeds_at_all(connection):
 def test_read_only_transactions(followed):
     """With read_only, READ ONLY transactions read standbys, and others, on the same session, the primaries."""
     with servers.connect(followed.coordinator) as writer, connect_reader(followed, "read_only") as connection:
+        connection.execute("SET citus.distributed_snapshots = off")     # or reads wait for standbys that have paused
         caught_up(followed, writer)
         before = value(writer, "SELECT sum(v) FROM d")
         for standby in followed.standbys:
@@ -294,7 +296,7 @@ def test_through_the_gateway(followed):
     port = followed.coordinator.start_gateway()
     followed.coordinator.wait_for_gateway(port)
     with servers.connect(followed.coordinator) as writer, \
-            psycopg.connect(followed.coordinator.dsn, port=port, autocommit=True, options="-c citus.use_secondary_nodes=read_only") as client:
+            psycopg.connect(followed.coordinator.dsn, port=port, autocommit=True, options="-c citus.use_secondary_nodes=read_only -c citus.distributed_snapshots=off") as client:
         caught_up(followed, writer)
         for standby, node in zip(followed.standbys, followed.workers, strict=True):
             writer.execute("SELECT citus_remove_node('127.0.0.1', %s)", [standby.port])
