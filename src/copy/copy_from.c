@@ -92,11 +92,11 @@ typedef enum LineResult
 } LineResult;
 
 ParseNamespaceItem *
-copy_check_insert(ParseState *pstate, Relation rel, List *attlist)
+copy_check_insert(ParseState *pstate, Relation rel, List *attnums)
 {
 	ParseNamespaceItem *nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 
-	compat_note_insert(nsitem, CopyGetAttnums(RelationGetDescr(rel), rel, attlist));
+	compat_note_insert(nsitem, attnums);
 	check_own_statement(pstate);
 	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
@@ -548,7 +548,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	uint64		rows;
 
 	check_source_privilege(stmt);
-	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
+	nsitem = copy_check_insert(pstate, rel, CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist));
 
 	/*
 	 * rows of one COPY are sent to all nodes at once, so another writer would

@@ -28,10 +28,10 @@ extern uint64 copy_from_frames(ParseState *pstate, CopyStmt *stmt, Relation rel,
 
 /*
  * Adds the table to the range table of the parse state and checks that the
- * user may insert into the columns by COPY (privileges, row-level security,
- * read-only transaction).
+ * user may insert into the columns (attribute numbers; NIL: into any) by COPY
+ * (privileges, row-level security, read-only transaction).
  */
-extern ParseNamespaceItem *copy_check_insert(ParseState *pstate, Relation rel, List *attlist);
+extern ParseNamespaceItem *copy_check_insert(ParseState *pstate, Relation rel, List *attnums);
 
 /*
  * The options, for WITH (...), under which another node reads this statement's

@@ -213,8 +213,12 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	}
 
 	rel = table_open(table->relid, NoLock);
+	/*
+	 * the initiator has checked the columns that the user names; others come
+	 * from defaults and triggers
+	 */
 	if (tag.kind == TAG_FRAMES)
-		(void) copy_check_insert(pstate, rel, stmt->attlist);
+		(void) copy_check_insert(pstate, rel, NIL);
 	run_as_end(caller);
 	if (!stmt->is_from)
 		rows = copy_to(pstate, pstmt, stmt, rel);

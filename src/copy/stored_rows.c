@@ -32,7 +32,7 @@ stored_rows_receive(PlannedStmt *pstmt, const char *query_string, QueryCompletio
 	pstate = make_parsestate(NULL);
 	pstate->p_sourcetext = query_string;
 	rel = table_openrv(stmt->relation, RowExclusiveLock);
-	(void) copy_check_insert(pstate, rel, stmt->attlist);
+	(void) copy_check_insert(pstate, rel, CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist));
 	cstate = BeginCopyFrom(pstate, rel, NULL, NULL, false, NULL, stmt->attlist, stmt->options);
 	frame_trust_domains(cstate);
 	frame_checks_hide(&hidden, rel);

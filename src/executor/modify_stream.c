@@ -47,9 +47,8 @@ modify_stream_init(void)
 }
 
 /*
- * Whether the table's nodes accept the rows by COPY: COPY supports no policies
- * and no view owners, and requires the right to insert into all columns,
- * including those with defaults.
+ * Whether the table's nodes accept the rows by COPY, which supports no
+ * policies and no view owners.
  */
 static bool
 copy_may_store(const DistModifyState *state)
@@ -57,7 +56,6 @@ copy_may_store(const DistModifyState *state)
 	Oid			user = state->plan.traits.check_as;
 
 	return (!OidIsValid(user) || user == GetUserId()) &&
-		pg_class_aclcheck(state->plan.relid, GetUserId(), ACL_INSERT) == ACLCHECK_OK &&
 		check_enable_rls(state->plan.relid, InvalidOid, true) != RLS_ENABLED;
 }
 

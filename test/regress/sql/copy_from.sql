@@ -165,6 +165,36 @@ SELECT * FROM fresh ORDER BY k;
 COMMIT;
 SELECT * FROM fresh ORDER BY k;
 
+-- columns that the user may not insert into get their defaults, of the node or of the initiator, for which a global index is
+SET citus.global_indexes = on;
+CREATE TABLE rights (k int DEFAULT 5, v text UNIQUE, at timestamptz DEFAULT clock_timestamp(), w int DEFAULT 3);
+SELECT create_distributed_table('rights', 'k');
+CREATE TABLE rights_too (k int DEFAULT 5, v text, at timestamptz DEFAULT clock_timestamp());
+SELECT create_distributed_table('rights_too', 'k');
+CREATE ROLE copy_from_writer;
+GRANT USAGE ON SCHEMA copy_from TO copy_from_writer;
+GRANT INSERT (v), SELECT ON rights, rights_too TO copy_from_writer;
+SET ROLE copy_from_writer;
+COPY rights (v) FROM STDIN;
+a
+b
+\.
+COPY rights_too (v) FROM STDIN;
+a
+b
+\.
+\copy rights (v, w) FROM '/dev/null'
+\copy rights_too (k, v) FROM '/dev/null'
+SET citus.insert_stream_threshold = 0;
+INSERT INTO rights_too (v) SELECT v FROM rights;
+SELECT k, v, at IS NOT NULL, w FROM rights ORDER BY v;
+SELECT k, v, at IS NOT NULL, count(*) FROM rights_too GROUP BY 1, 2, 3 ORDER BY v;
+RESET citus.insert_stream_threshold;
+RESET ROLE;
+DROP TABLE rights, rights_too;
+REVOKE ALL ON SCHEMA copy_from FROM copy_from_writer;
+DROP ROLE copy_from_writer;
+
 -- read-only
 BEGIN READ ONLY;
 \copy fresh FROM '/dev/null'
