@@ -104,6 +104,8 @@ typedef struct DistTable
 	Bitmapset  *global_columns; /* those whose change concerns a global index
 								 * or a global foreign key; NULL if it has
 								 * none */
+	List	   *global_keys;	/* Oids of the latter, which triggers on both
+								 * tables enforce */
 	const char *damage;			/* what is wrong with its metadata; NULL if
 								 * nothing */
 } DistTable;

@@ -8,40 +8,63 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "commands/trigger.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
 #include "catalog/global_key.h"
 #include "catalog/metadata.h"
+#include "compat/foreach.h"
+#include "lib/index_columns.h"
+
+bool
+foreign_key_keeps_rows_together(HeapTuple constraint)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
+	const DistTable *from = metadata_require(con->conrelid);
+	const DistTable *to = metadata_require(con->confrelid);
+	AttrNumber	conkey[INDEX_MAX_KEYS];
+	AttrNumber	confkey[INDEX_MAX_KEYS];
+	int			count;
+
+	if (to->kind == DIST_REFERENCE)
+		return true;
+	if (from->kind == DIST_REFERENCE || from->colocation_id != to->colocation_id)
+		return false;
+	if (from->kind == DIST_SINGLE)
+		return true;
+	DeconstructFkConstraintRow(constraint, &count, conkey, confkey, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < count; i++)
+		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)
+			return true;
+	return false;
+}
+
+bool
+foreign_key_is_distributed(HeapTuple constraint)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
+
+	return con->contype == CONSTRAINT_FOREIGN && metadata_lookup(con->conrelid) != NULL &&
+		metadata_lookup(con->confrelid) != NULL;
+}
 
 bool
 foreign_key_is_global(HeapTuple constraint)
 {
 	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
-	const DistTable *from;
-	const DistTable *to;
-	AttrNumber	conkey[INDEX_MAX_KEYS];
-	AttrNumber	confkey[INDEX_MAX_KEYS];
-	int			count;
 
-	if (con->contype != CONSTRAINT_FOREIGN || (from = metadata_lookup(con->conrelid)) == NULL ||
-		(to = metadata_lookup(con->confrelid)) == NULL || to->kind == DIST_REFERENCE)
-		return false;
-	if (from->kind == DIST_REFERENCE || from->colocation_id != to->colocation_id)
-		return true;
-	if (from->kind == DIST_SINGLE)
-		return false;
-	DeconstructFkConstraintRow(constraint, &count, conkey, confkey, NULL, NULL, NULL, NULL, NULL);
-	for (int i = 0; i < count; i++)
-		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)
-			return false;
-	return true;
+	return foreign_key_is_distributed(constraint) &&
+		(list_member_oid(metadata_require(con->conrelid)->global_keys, con->oid) || !foreign_key_keeps_rows_together(constraint));
 }
 
 bool
@@ -52,6 +75,136 @@ constraint_is_global(Oid constraint)
 
 	if (HeapTupleIsValid(tuple))
 		ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Whether an action is a write of the rows that reference. */
+static bool
+action_writes(char action)
+{
+	return action == FKCONSTR_ACTION_CASCADE || action == FKCONSTR_ACTION_SETNULL || action == FKCONSTR_ACTION_SETDEFAULT;
+}
+
+int
+foreign_key_commands(HeapTuple constraint, Bitmapset **updated)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
+	int			commands = con->confdeltype == FKCONSTR_ACTION_CASCADE ? COMMAND_BIT(CMD_DELETE) : 0;
+	AttrNumber	columns[INDEX_MAX_KEYS];
+	AttrNumber	others[INDEX_MAX_KEYS];
+	AttrNumber	set_on_delete[INDEX_MAX_KEYS];
+	int			ncolumns;
+	int			nset;
+	bool		all;
+
+	if (!action_writes(con->confupdtype) && (commands != 0 || !action_writes(con->confdeltype)))
+		return commands;
+	DeconstructFkConstraintRow(constraint, &ncolumns, columns, others, NULL, NULL, NULL, &nset, set_on_delete);
+	all = action_writes(con->confupdtype) || nset == 0;
+	for (int i = 0; i < (all ? ncolumns : nset); i++)
+		*updated = bms_add_member(*updated, all ? columns[i] : set_on_delete[i]);
+	return commands | COMMAND_BIT(CMD_UPDATE);
+}
+
+List *
+foreign_keys_around(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	List	   *keys = NIL;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		if (RI_FKey_trigger_type(rel->trigdesc->triggers[i].tgfoid) != RI_TRIGGER_NONE)
+			keys = list_append_unique_oid(keys, rel->trigdesc->triggers[i].tgconstraint);
+	relation_close(rel, NoLock);
+	return keys;
+}
+
+/* Whether deletes, or updates of these columns, change a global index. */
+static bool
+changes_global_index(const DistTable *table, int commands, const Bitmapset *updated)
+{
+	Bitmapset  *identity = NULL;	/* entries that are marked have it */
+	bool		changes = false;
+
+	if (table->dist_attno == 0)
+		return false;
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
+		if (((Form_pg_index) GETSTRUCT(row->tuple))->indisprimary)
+			identity = index_columns(((Form_pg_index) GETSTRUCT(row->tuple))->indexrelid);
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
+	{
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(row->tuple);
+
+		if (index_is_global(index, table->dist_attno))
+			changes |= (commands & COMMAND_BIT(CMD_DELETE)) != 0 || bms_overlap(index_columns(index->indexrelid), updated) ||
+				(!index->indisunique && bms_overlap(identity, updated));
+	}
+	return changes;
+}
+
+/*
+ * Whether a foreign key of, or to, a table has to hear of deletes, or updates
+ * of these columns, in it.
+ */
+static bool
+key_hears_of(HeapTuple constraint, Oid relid, int commands, const Bitmapset *updated)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
+	bool		hears = con->confrelid == relid && (commands & COMMAND_BIT(CMD_DELETE)) != 0;
+	AttrNumber	columns[INDEX_MAX_KEYS];
+	AttrNumber	referenced[INDEX_MAX_KEYS];
+	int			count;
+
+	DeconstructFkConstraintRow(constraint, &count, columns, referenced, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < count; i++)
+		hears |= (con->conrelid == relid && bms_is_member(columns[i], updated)) ||
+			(con->confrelid == relid && bms_is_member(referenced[i], updated));
+	return hears;
+}
+
+/* foreign_key_becomes_global, of a key that isn't among those visited. */
+static bool
+becomes_global(HeapTuple constraint, List **visited)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
+	const DistTable *table = metadata_lookup(con->conrelid);
+	Bitmapset  *updated = NULL;
+	bool		result = foreign_key_is_global(constraint);
+	int			commands;
+
+	*visited = lappend_oid(*visited, con->oid);
+	if (result || !foreign_key_is_distributed(constraint) || (commands = foreign_key_commands(constraint, &updated)) == 0)
+		return result;
+	result = (table->dist_attno != 0 && bms_is_member(table->dist_attno, updated)) ||
+		changes_global_index(table, commands, updated);
+	foreach_oid(other, foreign_keys_around(con->conrelid))
+	{
+		HeapTuple	tuple;
+
+		if (result || list_member_oid(*visited, other))
+			continue;
+		tuple = catalog_tuple(CONSTROID, other, "constraint");
+		result = key_hears_of(tuple, con->conrelid, commands, updated) && becomes_global(tuple, visited);
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+bool
+foreign_key_becomes_global(HeapTuple constraint)
+{
+	List	   *visited = NIL;
+
+	return becomes_global(constraint, &visited);
+}
+
+bool
+constraint_becomes_global(Oid constraint)
+{
+	HeapTuple	tuple = catalog_tuple(CONSTROID, constraint, "constraint");
+	bool		result = foreign_key_becomes_global(tuple);
+
+	ReleaseSysCache(tuple);
 	return result;
 }
 

@@ -485,11 +485,8 @@ load_partitioned_indexes(DistTable *table)
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
 	{
 		Form_pg_index form = (Form_pg_index) GETSTRUCT(row->tuple);
-		bool		global = !form->indisexclusion && (form->indisunique || index_is_marked_global(form->indexrelid));
 
-		for (int i = 0; i < form->indnkeyatts; i++)
-			global = global && form->indkey.values[i] != table->dist_attno;
-		if (global)
+		if (index_is_global(form, table->dist_attno))
 			load_global_index(table, form->indexrelid);
 	}
 }
@@ -513,6 +510,8 @@ load_triggers(DistTable *table)
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		int			commands = 0;
 
+		if (trigger_is_of_global_key(form->tgisinternal, NameStr(form->tgname)))
+			table->global_keys = list_append_unique_oid(table->global_keys, form->tgconstraint);
 		if (form->tgenabled == TRIGGER_DISABLED)
 			continue;
 		if (trigger_is_of_global_index(form->tgisinternal, NameStr(form->tgname)))
@@ -605,6 +604,7 @@ metadata_load(Oid relid, DistTable *table)
 		table->shards = copy_loaded_shards(table->shards, table->nshards);
 		table->idle = copy_loaded_shards(table->idle, table->nidle);
 		table->global_columns = bms_copy(table->global_columns);
+		table->global_keys = list_copy(table->global_keys);
 	}
 	MemoryContextDelete(loading);
 	return distributed;

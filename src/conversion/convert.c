@@ -575,7 +575,7 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *colocate_
 	foreach_oid(relid, relids)
 	{
 		global_indexes_create(relid);
-		global_keys_create(relid);
+		global_keys_create(relid, false);
 	}
 }
 
@@ -684,7 +684,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	create_rest_everywhere(list_make1_oid(relid));
 	sequences_changed(relid);
 	relation_close(rel, NoLock);
-	global_keys_create(relid);
+	global_keys_create(relid, false);
 	PG_RETURN_VOID();
 }
 

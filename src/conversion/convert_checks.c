@@ -159,29 +159,9 @@ foreign_key_actions(Oid relid, Bitmapset **updated)
 	int			commands = 0;
 
 	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
-	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
-		bool		global = foreign_key_is_global(tuple);
-		bool		updates = con->confupdtype == FKCONSTR_ACTION_CASCADE ||
-			con->confupdtype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT;
-		AttrNumber	columns[INDEX_MAX_KEYS];
-		AttrNumber	others[INDEX_MAX_KEYS];
-		AttrNumber	set_on_delete[INDEX_MAX_KEYS];
-		int			ncolumns;
-		int			nset;
-
-		if (global)
-			continue;			/* its actions are statements of the
-								 * initiator */
-		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
-			commands |= COMMAND_BIT(CMD_DELETE);
-		if (!updates && con->confdeltype != FKCONSTR_ACTION_SETNULL && con->confdeltype != FKCONSTR_ACTION_SETDEFAULT)
-			continue;
-		commands |= COMMAND_BIT(CMD_UPDATE);
-		DeconstructFkConstraintRow(tuple, &ncolumns, columns, others, NULL, NULL, NULL, &nset, set_on_delete);
-		for (int k = 0; k < (updates || nset == 0 ? ncolumns : nset); k++)
-			*updated = bms_add_member(*updated, updates || nset == 0 ? columns[k] : set_on_delete[k]);
-	}
+		if (!foreign_key_becomes_global(tuple)) /* its actions are statements
+												 * of the initiator */
+			commands |= foreign_key_commands(tuple, updated);
 	return commands;
 }
 
@@ -389,26 +369,6 @@ check_distribution_column(Relation rel, const char *name)
 	return attno;
 }
 
-/*
- * Errors if a foreign key changes columns of a global index by itself, which
- * fires no trigger.
- */
-static void
-check_global_index_keys(Relation rel, Relation index, AttrNumber dist_attno)
-{
-	Bitmapset  *updated = NULL;
-	int			actions = rel->trigdesc != NULL ? foreign_key_actions(RelationGetRelid(rel), &updated) : 0;
-	bool		changes = bms_is_member(dist_attno, updated) || bms_overlap(index_columns(RelationGetRelid(index)), updated);
-
-	if ((actions & COMMAND_BIT(CMD_DELETE)) || ((actions & COMMAND_BIT(CMD_UPDATE)) && changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("distributed table \"%s\" cannot have both global index \"%s\" and a foreign key whose action would change it",
-						RelationGetRelationName(rel), RelationGetRelationName(index)),
-				 errdetail("The entries of a global index don't follow rows that a foreign key deletes or updates by itself."),
-				 errhint("Have the foreign key take no action, or add the distribution column to the index.")));
-}
-
 void
 check_unique_indexes(Relation rel, AttrNumber dist_attno)
 {
@@ -420,13 +380,9 @@ check_unique_indexes(Relation rel, AttrNumber dist_attno)
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		if (index_is_global(index, dist_attno) ||
+		if (index_is_global(index->rd_index, dist_attno) ||
 			(index->rd_index->indisexclusion && !index_has_column(index, dist_attno)))
-		{
 			global_index_check(rel, index, dist_attno);
-			if (metadata_lookup(RelationGetRelid(rel)) != NULL)
-				check_global_index_keys(rel, index, dist_attno);
-		}
 		index_close(index, AccessShareLock);
 	}
 }
@@ -526,7 +482,7 @@ check_foreign_key(HeapTuple tuple)
 	const DistTable *from = metadata_lookup(con->conrelid);
 	const DistTable *to = metadata_lookup(con->confrelid);
 
-	if ((from == NULL && to == NULL) || (foreign_key_is_global(tuple) && global_key_check(tuple)))
+	if ((from == NULL && to == NULL) || (foreign_key_becomes_global(tuple) && global_key_check(tuple)))
 		return;
 	if (to == NULL)
 		foreign_key_error(con, psprintf("Table \"%s\" is a local table.", get_rel_name(con->confrelid)),
@@ -547,6 +503,9 @@ check_foreign_key(HeapTuple tuple)
 	}
 	if (from != NULL && from->kind != DIST_REFERENCE)
 		check_key_actions(tuple, from);
+	if (foreign_key_becomes_global(tuple))
+		foreign_key_error(con, "Its action would change what a global index, or a foreign key between nodes, is about.",
+						  "Have the foreign key take no action, or set citus.global_indexes to on or notice.");
 }
 
 /*
@@ -706,49 +665,6 @@ check_added_foreign_keys(Oid relid, List *known)
 		check_keys_from(relid, known);
 }
 
-static void
-check_unique_indexes_of(Oid relid, AttrNumber dist_attno)
-{
-	Relation	rel = table_open(relid, NoLock);
-
-	check_unique_indexes(rel, dist_attno);
-	table_close(rel, NoLock);
-}
-
-/*
- * Errors if another foreign key deletes, or changes, rows of a global one by
- * itself, which fires no trigger.
- */
-static void
-check_global_keys(Oid relid)
-{
-	const DistTable *table = metadata_lookup(relid);
-	Bitmapset  *updated = NULL;
-	int			actions = foreign_key_actions(relid, &updated);
-
-	if (actions == 0 || table == NULL)
-		return;
-	check_unique_indexes_of(relid, table->dist_attno);
-	foreach_ptr(HeapTupleData, tuple, list_concat(foreign_keys_from(relid), foreign_keys_to(relid)))
-	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
-		AttrNumber	conkey[INDEX_MAX_KEYS];
-		AttrNumber	confkey[INDEX_MAX_KEYS];
-		int			count = foreign_key_columns(tuple, conkey, confkey);
-		bool		changes = con->confrelid == relid && (actions & COMMAND_BIT(CMD_DELETE));
-
-		if (!foreign_key_is_global(tuple))
-			continue;
-		for (int i = 0; i < count; i++)
-			changes |= (con->conrelid == relid && bms_is_member(conkey[i], updated)) ||
-				(con->confrelid == relid && bms_is_member(confkey[i], updated));
-		if (changes)
-			foreign_key_error(con, psprintf("It is between rows of different nodes, and doesn't follow rows of \"%s\" that another foreign key's action changes by itself.",
-											get_rel_name(relid)),
-							  "Have the other foreign key take no action.");
-	}
-}
-
 /*
  * Keys to the table of one that may be distributed later are left out: a table
  * that others reference is distributed before them.
@@ -759,10 +675,6 @@ check_foreign_keys(Oid relid)
 	ListCell   *cell;
 
 	check_keys_from(relid, NIL);
-	check_global_keys(relid);
-	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
-		if (foreign_key_is_global(tuple))
-			check_global_keys(((Form_pg_constraint) GETSTRUCT(tuple))->confrelid);
 	foreach(cell, foreign_keys_to(relid))
 	{
 		if (!may_be_distributed(((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->conrelid))
@@ -781,7 +693,7 @@ check_keys_stay(Oid relid, const List *global)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot change the colocation of table \"%s\"", get_rel_name(relid)),
-					 errdetail("Foreign key \"%s\" would be between rows of the same node, or no longer be.", NameStr(con->conname)),
+					 errdetail("Foreign key \"%s\" would be between rows of different nodes.", NameStr(con->conname)),
 					 errhint("Drop the foreign key, and add it again afterwards.")));
 	}
 }

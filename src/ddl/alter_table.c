@@ -980,7 +980,7 @@ alter_table_utility(UtilityCall *call)
 	if (!call->relayed)
 	{
 		global_indexes_create(alter.table->relid);
-		global_keys_create(alter.table->relid);
+		global_keys_create(alter.table->relid, false);
 		global_keys_validate(alter.table->relid, alter.unchecked);
 	}
 	return true;

@@ -37,6 +37,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
@@ -128,7 +129,10 @@ create_index_utility(UtilityCall *call)
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
 		if (!call->relayed)
+		{
 			global_indexes_create(table->relid);
+			global_keys_create(table->relid, true);
+		}
 	}
 	name_indexes_of_partitions(table->relid);
 	return true;

@@ -43,8 +43,10 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/index_concurrently.h"
+#include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "global_index/keys.h"
+#include "lib/index_columns.h"
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "resolve/tag.h"
@@ -198,6 +200,7 @@ fill_global_index(Oid relid, Oid index)
 {
 	lock_again(relid, ShareRowExclusiveLock);
 	global_index_begin(relid, index);
+	global_keys_create(relid, true);
 	entries_fill_online(relid, index);
 }
 
@@ -211,7 +214,7 @@ finish_index(UtilityCall *call, Oid relid, Oid index, char *name)
 {
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_invalid_hint,.arg = name};
 	Relation	rel = index_open(index, AccessShareLock);
-	bool		global = index_is_global(rel, metadata_require(relid)->dist_attno);
+	bool		global = index_is_global(rel->rd_index, metadata_require(relid)->dist_attno);
 	bool		online = global && global_index_fills_online(rel);
 
 	index_close(rel, AccessShareLock);
@@ -222,7 +225,10 @@ finish_index(UtilityCall *call, Oid relid, Oid index, char *name)
 	set_index_valid(index, true);
 	utility_relay_call(call, set_valid_command(name, true));
 	if (global && !online)
+	{
 		global_indexes_create(relid);
+		global_keys_create(relid, true);
+	}
 	PopActiveSnapshot();
 	error_context_stack = callback.previous;
 }

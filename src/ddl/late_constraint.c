@@ -64,7 +64,7 @@ add_shard_constraint(const DistTable *table, Oid constraint, bool inherited)
 	const char *definition = constraint_definition(constraint);
 	AlterTableStmt *stmt = castNode(AlterTableStmt, parse_utility(definition));
 
-	if (constraint_is_global(constraint))
+	if (constraint_becomes_global(constraint))
 		return;
 	stmt->relation->inh = inherited;
 	run_on_local_shards(table, (Node *) stmt, definition);

@@ -8,7 +8,8 @@
  * table begin, by its key.  FOR UPDATE must also exclude rows that reference
  * it, whose checks lock the copy on their own node: if a foreign key
  * references the table, FOR UPDATE locks the row on all nodes, the lowest
- * first.
+ * first.  So FOR KEY SHARE, which only these and writers of the row's key
+ * conflict with, on all nodes too, locks it on this node alone.
  *
  * Without a key, copies of a row can't be told apart: the lock of the table's
  * writers (reference_write.c) stands for all row locks, on the lowest node
@@ -46,6 +47,7 @@ typedef struct ReferenceLockState
 	ReferenceLockPlan plan;
 	Oid			user;			/* current user at its start */
 	bool		everywhere;		/* lock the row on all nodes */
+	bool		here;			/* on this one alone */
 	bool		table_locked;	/* the lock that stands for all rows is held */
 	TupleTableSlot *table_slot; /* a row of this node's copy */
 	MemoryContext row_context;	/* reset for each row */
@@ -79,6 +81,7 @@ reference_lock_begin(CustomScanState *node, EState *estate, int eflags)
 	node->custom_ps = list_make1(ExecInitNode(linitial(plan_node->custom_plans), estate, eflags & ~EXEC_FLAG_REWIND));
 	state->user = GetUserId();
 	state->everywhere = state->plan.strength == LCS_FORUPDATE && table_is_referenced(rel);
+	state->here = state->plan.strength == LCS_FORKEYSHARE && table_is_referenced(rel);
 	state->table_slot = ExecInitExtraTupleSlot(estate, CreateTupleDescCopy(RelationGetDescr(rel)),
 											   table_slot_callbacks(rel));
 	state->row_context = AllocSetContextCreate(estate->es_query_cxt, "citus row to lock", ALLOCSET_DEFAULT_SIZES);
@@ -212,7 +215,7 @@ reference_lock_next(ScanState *node)
 		slot = ExecProcNode(reference_lock_child(state));
 		if (TupIsNull(slot))
 			return ExecClearTuple(node->ss_ScanTupleSlot);
-		if (lock_child_row(state, slot))
+		if (state->here || lock_child_row(state, slot))
 			return ExecCopySlot(node->ss_ScanTupleSlot, slot);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -35,6 +35,7 @@
 
 #include "catalog/follower.h"
 #include "catalog/metadata.h"
+#include "catalog/node.h"
 #include "executor/statement_snapshot.h"
 #include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
@@ -55,6 +56,8 @@ typedef struct PlanUse
 	bool		any;			/* uses them, or reads reference tables */
 	bool		exports;		/* is a call of pg_export_snapshot() alone */
 	bool		whole;			/* the whole statement is sent to one shard */
+	bool		forced;			/* to be read as of a point in time of all
+								 * nodes */
 	Bitmapset  *groups;			/* nodes of the shards that it scans */
 	int			nshards;		/* how many those are */
 	uint64		generation;		/* of the metadata that groups and nshards are
@@ -68,6 +71,9 @@ static DistSnapshot *starting_snapshot = NULL;
 static ExecutorEnd_hook_type prev_executor_end = NULL;
 static bool end_is_hooked = false;	/* from the first statement with a snapshot
 									 * of its own */
+
+/* Whether statement_snapshot_force was called. */
+static bool next_is_forced = false;
 
 /*
  * Whether something was read in this REPEATABLE READ transaction before its
@@ -204,13 +210,18 @@ plan_list_use(List *plans, PlanUse *use)
 		plan_use(lfirst(cell), use);
 }
 
-/* The same for a statement; sets all fields of use except params. */
+/*
+ * The same for a statement; sets all fields of use except params and forced.
+ */
 static void
 statement_use(PlannedStmt *statement, PlanUse *use)
 {
-	*use = (PlanUse) {.params = use->params, .generation = metadata_generation()};
+	*use = (PlanUse) {.params = use->params, .forced = use->forced, .generation = metadata_generation()};
 	plan_use(statement->planTree, use);
 	plan_list_use(statement->subplans, use);
+	if (use->forced)
+		foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+			use->groups = bms_add_member(use->groups, node->groupid);
 	if (!bms_is_empty(use->groups))
 		use->groups = bms_del_member(use->groups, metadata_local_group());
 }
@@ -359,7 +370,7 @@ take_snapshot(QueryDesc *query_desc, PlanUse *use)
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
 													  ALLOCSET_SMALL_SIZES);
 		CustomScan *scan = scan_that_starts_at_once(query_desc->plannedstmt);
-		DistSnapshot *snapshot = may_be_offered(query_desc, scan) ?
+		DistSnapshot *snapshot = !use->forced && may_be_offered(query_desc, scan) ?
 			dist_snapshot_offer(use->groups, query_desc->snapshot, context) : NULL;
 
 		if (snapshot == NULL)
@@ -379,7 +390,7 @@ static bool
 start_statement(QueryDesc *query_desc, PlanUse *use)
 {
 	starting_snapshot = dist_snapshot_find(query_desc->snapshot);
-	if (starting_snapshot != NULL || bms_is_empty(use->groups) || use->nshards < 2)
+	if (starting_snapshot != NULL || (!use->forced && (bms_is_empty(use->groups) || use->nshards < 2)))
 		return false;
 	starting_snapshot = take_snapshot(query_desc, use);
 	note_snapshot(starting_snapshot);
@@ -495,8 +506,9 @@ is_export(PlannedStmt *stmt)
 bool
 statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag)
 {
-	PlanUse		use = {.params = query_desc->params};
+	PlanUse		use = {.params = query_desc->params,.forced = next_is_forced};
 
+	next_is_forced = false;
 	starting_snapshot = NULL;
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
 		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
@@ -516,10 +528,16 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag)
 	if (!distributed_snapshots)
 		return false;
 	if (!IsolationUsesXactSnapshot())
-		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
+		return (use.forced || !bms_is_empty(use.groups)) && start_statement(query_desc, &use);
 	use.any = use.any || (tag->kind == TAG_NONE && !is_lone_statement(query_desc) && reads_reference(query_desc));
 	start_in_transaction(query_desc, &use);
 	return false;
+}
+
+void
+statement_snapshot_force(void)
+{
+	next_is_forced = true;
 }
 
 void

@@ -22,6 +22,13 @@
 extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag);
 
 /*
+ * Has the next statement, at READ COMMITTED, read as of a point in time that
+ * is not before the clock of any node, whatever it reads.  It must not be sent
+ * to one shard as a whole.
+ */
+extern void statement_snapshot_force(void);
+
+/*
  * At READ COMMITTED, renews the snapshot of a statement that has waited for a
  * lock.
  */

@@ -47,7 +47,9 @@
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "table/definition.h"
+#include "table/lock_everywhere.h"
 #include "table/run_commands.h"
+#include "table/shards.h"
 
 SQL_FUNCTION(citus_internal_global_key_attach);
 
@@ -68,6 +70,7 @@ global_key_of_tuple(HeapTuple tuple)
 	key->deferrable = con->condeferrable;
 	key->deferred = con->condeferred;
 	key->valid = con->convalidated;
+	key->together = foreign_key_is_distributed(tuple) && foreign_key_keeps_rows_together(tuple);
 	DeconstructFkConstraintRow(tuple, &key->count, key->child_attnos, key->parent_attnos, NULL, NULL, NULL, &key->nset,
 							   key->set_attnos);
 	for (int i = 0; i < key->count; i++)
@@ -175,7 +178,10 @@ check_key_kind(const GlobalKey *key)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot create foreign key constraint \"%s\" between \"%s\" and \"%s\"", key->name,
 						get_rel_name(key->child), get_rel_name(key->parent)),
+				 key->together ?
+				 errdetail("Its action changes what a global index, or a foreign key between nodes, is about, and can't be a statement of its own. %s", _(detail)) :
 				 errdetail("It would be between rows of different nodes. %s", _(detail)),
+				 key->together ? errhint("Have the foreign key take no action.") :
 				 errhint("Distribute the tables colocated, by columns that the key matches, or make \"%s\" a reference table.",
 						 get_rel_name(key->parent))));
 }
@@ -251,9 +257,23 @@ create_key_trigger(const GlobalKey *key, const KeyTrigger *trigger)
 								 InvalidOid, InvalidOid, NULL, true, false, TRIGGER_FIRES_ALWAYS);
 }
 
+/* Drops a key of shards of this node, if they have it. */
+static void
+drop_from_shards(const GlobalKey *key)
+{
+	int			level = quiet_begin(WARNING);
+
+	run_commands_on_local_shards(metadata_require(key->child),
+								 list_make1(psprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s",
+													 relation_qualified_name(key->child), quote_identifier(key->name))));
+	AtEOXact_GUC(true, level);
+}
+
 static void
 attach_key(const GlobalKey *key)
 {
+	if (key->together && metadata_require(key->child)->kind != DIST_REFERENCE)
+		drop_from_shards(key);
 	for (int i = 0; i < lengthof(key_triggers); i++)
 		create_key_trigger(key, &key_triggers[i]);
 	CommandCounterIncrement();
@@ -286,19 +306,77 @@ attach_key_command(const GlobalKey *key)
 	return node_call(NODE_global_key_attach, node_text(relation_qualified_name(key->child)), node_text(key->name));
 }
 
-void
-global_keys_create(Oid relid)
+/*
+ * Adds the keys (Oids) of a list that become global, and that nodes don't
+ * enforce yet; *others gets the tables that those reference which are global.
+ */
+static List *
+add_keys_to_make(List *result, const List *keys, List **others)
 {
-	foreach_ptr(GlobalKey, key, keys_of_child(relid))
+	foreach_oid(oid, keys)
 	{
-		if (triggers_of_key(key->oid) != NIL)
-			continue;
-		global_index_notice("foreign key", key->name,
+		HeapTuple	tuple = catalog_tuple(CONSTROID, oid, "constraint");
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (foreign_key_becomes_global(tuple))
+		{
+			*others = list_append_unique_oid(*others, con->confrelid);
+			if (triggers_of_key(oid) == NIL)
+				result = list_append_unique_oid(result, oid);
+		}
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/*
+ * The keys (Oids) that global_keys_create has to make global.  What a key
+ * becomes decides about the actions that change the table it references.
+ */
+static List *
+keys_to_make(Oid relid)
+{
+	List	   *tables = list_make1_oid(relid);
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, tables)		/* which grows */
+		result = add_keys_to_make(result, foreign_keys_around(lfirst_oid(cell)), &tables);
+	return result;
+}
+
+/* The tables of those of the keys that shards may have. */
+static List *
+tables_with_keys_of_shards(const List *keys)
+{
+	List	   *tables = NIL;
+
+	foreach_oid(oid, keys)
+	{
+		GlobalKey  *key = global_key_load(oid);
+
+		if (key->together)
+			tables = list_append_unique_oid(list_append_unique_oid(tables, key->child), key->parent);
+	}
+	return tables;
+}
+
+void
+global_keys_create(Oid relid, bool kept)
+{
+	lock_others_everywhere(tables_with_keys_of_shards(keys_to_make(relid)), AccessExclusiveLock);
+	foreach_oid(oid, keys_to_make(relid))
+	{
+		GlobalKey  *key = global_key_load(oid);
+
+		check_key_kind(key);
+		global_index_notice("foreign key", key->name, key->together ?
+							"Its action changes what a global index, or a foreign key between nodes, is about. Each change of its columns, on either side, asks nodes of the other table." :
 							"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
 		attach_key(key);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make1(attach_key_command(key))));
-		if (key->valid)
+		if (key->valid && !(kept && key->together))
 			global_key_check_rows(key);
 	}
 }
@@ -388,17 +466,20 @@ citus_internal_global_key_attach(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	Oid			constraint;
+	HeapTuple	tuple;
+	GlobalKey  *key;
 
 	node_function_check(fcinfo);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	constraint = get_relation_constraint_oid(relid, name, false);
-	if (!constraint_is_global(constraint))
+	tuple = catalog_tuple(CONSTROID, get_relation_constraint_oid(relid, name, false), "constraint");
+	if (!foreign_key_is_distributed(tuple))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("constraint \"%s\" is not a foreign key between rows of different nodes", name)));
-	if (triggers_of_key(constraint) == NIL)
-		attach_key(global_key_load(constraint));
+				 errmsg("constraint \"%s\" is not a foreign key between distributed tables", name)));
+	key = global_key_of_tuple(tuple);
+	ReleaseSysCache(tuple);
+	if (triggers_of_key(key->oid) == NIL)
+		attach_key(key);
 	PG_RETURN_VOID();
 }

@@ -36,6 +36,8 @@ typedef struct GlobalKey
 	bool		deferrable;
 	bool		deferred;
 	bool		valid;
+	bool		together;		/* its rows are on one node: it is global for
+								 * its action, and shards may have it */
 	int			nset;			/* 0: ON DELETE SET changes all columns */
 	AttrNumber	set_attnos[INDEX_MAX_KEYS];
 } GlobalKey;
@@ -47,7 +49,7 @@ extern GlobalKey *global_key_of_tuple(HeapTuple tuple);
 extern GlobalKey *global_key_load(Oid constraint);
 
 /*
- * Whether a key that foreign_key_is_global is enforced, or may be by
+ * Whether a key that foreign_key_becomes_global is enforced, or may be by
  * citus.global_indexes.  Errors (0A000) if so, and it is of an unsupported
  * kind.
  */
@@ -55,10 +57,14 @@ extern bool global_key_check(HeapTuple tuple);
 
 /*
  * On the initiator of DDL, at its end, and after global_indexes_create: has
- * all nodes enforce the foreign keys of a table that they don't enforce yet.
- * Errors with 23503 if rows violate one that isn't NOT VALID.
+ * all nodes enforce the foreign keys of and to a table that they don't enforce
+ * yet, and in the place of the shards those whose actions now change global
+ * indexes or keys, of other tables, too, which this locks.  Errors with 23503
+ * if rows violate one that isn't NOT VALID, and with 0A000 as
+ * global_key_check.  kept: none of the keys that shards may have is new, so
+ * they hold.
  */
-extern void global_keys_create(Oid relid);
+extern void global_keys_create(Oid relid, bool kept);
 
 /* Checks all rows for VALIDATE CONSTRAINT; names: List of char *. */
 extern void global_keys_validate(Oid relid, List *names);

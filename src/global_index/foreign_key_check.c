@@ -41,6 +41,7 @@
 #include "compat/foreach.h"
 #include "compat/noreturn.h"
 #include "compat/sql_function.h"
+#include "executor/statement_snapshot.h"
 #include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/run_as.h"
@@ -51,6 +52,9 @@ SQL_FUNCTION(citus_internal_global_key);
 
 /* Keys that one statement for all of them is about. */
 #define BATCH_KEYS 5000
+
+/* How often parents that are missing, but not missed, are locked. */
+#define LOCK_ATTEMPTS 2
 
 /* How often an action finds children that were committed meanwhile. */
 #define MAX_ACTIONS 10
@@ -619,6 +623,13 @@ violation(const GlobalKey *key, bool by_child, const Datum *values)
 			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, key->name)));
 }
 
+/* Switches a setting off until the caller's level of settings ends. */
+static void
+switch_off(const char *setting)
+{
+	(void) set_config_option(setting, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
 /*
  * Has statements ask all shards, until the caller's level of settings ends:
  * entries may be committed later than rows.
@@ -626,15 +637,20 @@ violation(const GlobalKey *key, bool by_child, const Datum *values)
 static void
 ask_all_shards(void)
 {
-	(void) set_config_option("citus.enable_global_index_lookups", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
-							 0, false);
+	switch_off("citus.enable_global_index_lookups");
+}
+
+static bool
+is_reference(Oid relid)
+{
+	return metadata_require(relid)->kind == DIST_REFERENCE;
 }
 
 /*
  * Finds a child with one of the keys, and without a parent, as of one point in
  * time: false if there is none, or its key, in SPI's memory.  This reads the
  * shards of both sides, also those of parents that this transaction has
- * deleted.
+ * deleted.  Of a reference table it reads a copy that others didn't lock.
  */
 static bool
 find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
@@ -645,6 +661,11 @@ find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
 	keys_to_params(key, keys, &params);
 	params.count = key->count;
 	ask_all_shards();
+	if (is_reference(key->parent) || is_reference(key->child))
+	{
+		switch_off("citus.enable_router_execution");
+		statement_snapshot_force();
+	}
 	run_key_statement(psprintf("SELECT %s FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s AND %s) ORDER BY %s LIMIT 1",
 						   child_values_text(key), relation_qualified_name(key->child),
 						   is_key_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->parent),
@@ -657,7 +678,10 @@ find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
 	return true;
 }
 
-/* Checks keys of children. */
+/*
+ * Checks keys of children.  A parent that was being committed when it was to
+ * be locked is found by find_orphan, which has waited, and then locked.
+ */
 static void
 check_children(const GlobalKey *key, NotedKeys *keys)
 {
@@ -665,9 +689,12 @@ check_children(const GlobalKey *key, NotedKeys *keys)
 	Datum		values[INDEX_MAX_KEYS];
 
 	SPI_connect();
-	lock_parents(key, keys);
-	if (keys->count > 0 && find_orphan(key, keys, values))	/* else the children have gone */
-		violation(key, true, values);
+	for (int i = 0; keys->count > 0 && i < LOCK_ATTEMPTS; i++)
+	{
+		lock_parents(key, keys);
+		if (keys->count > 0 && find_orphan(key, keys, values))	/* else the children have gone */
+			violation(key, true, values);
+	}
 	SPI_finish();
 	run_as_end(caller);
 }

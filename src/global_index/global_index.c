@@ -143,15 +143,6 @@ index_has_column(Relation index, AttrNumber dist_attno)
 	return false;
 }
 
-bool
-index_is_global(Relation index, AttrNumber dist_attno)
-{
-	Form_pg_index form = index->rd_index;
-
-	return dist_attno != 0 && (form->indisunique || index_is_marked_global(RelationGetRelid(index))) &&
-		!index_has_column(index, dist_attno);
-}
-
 /* Entries are written as arrays of their columns. */
 static bool
 has_array_type(Oid type)
@@ -217,7 +208,7 @@ global_index_check_online(Relation rel, AttrNumber dist_attno)
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
 
-		if (index_is_global(index, dist_attno))
+		if (index_is_global(index->rd_index, dist_attno))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot distribute table \"%s\" concurrently", RelationGetRelationName(rel)),
@@ -411,7 +402,7 @@ create_indexes_of(Oid relid)
 	{
 		Relation	index = index_open(indexid, AccessShareLock);
 
-		if (index_is_global(index, dist_attno) && index->rd_index->indisvalid && !OidIsValid(global_index_entries(indexid)))
+		if (index_is_global(index->rd_index, dist_attno) && index->rd_index->indisvalid && !OidIsValid(global_index_entries(indexid)))
 			entries_fill(rel, index, begin_global_index(rel, index));
 		index_close(index, AccessShareLock);
 	}

@@ -30,12 +30,6 @@ extern Oid	global_index_entries(Oid index);
 extern bool index_has_column(Relation index, AttrNumber dist_attno);
 
 /*
- * Whether an index of a distributed table has to be a global one: it lacks the
- * distribution column, and is unique, or was asked to be.
- */
-extern bool index_is_global(Relation index, AttrNumber dist_attno);
-
-/*
  * Errors (0A000) if an index without the distribution column, which the
  * table gets, can't be a global one: by its definition, the table's, or
  * citus.global_indexes.

@@ -38,6 +38,7 @@
 #include "compat/result_relations.h"
 #include "global_index/global_index.h"
 #include "global_index/lookup.h"
+#include "lib/index_columns.h"
 #include "lib/plan_fields.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
@@ -231,7 +232,7 @@ global_index_finds(Relation index, const DistTable *table, Node *filter, Index v
 {
 	int			needed = index->rd_index->indisunique ? index->rd_index->indnkeyatts : 1;
 
-	return list_length(values) >= needed && index_is_global(index, table->dist_attno) && index->rd_index->indisvalid &&
+	return list_length(values) >= needed && index_is_global(index->rd_index, table->dist_attno) && index->rd_index->indisvalid &&
 		!may_lack_entries(index) && implies_predicate(filter, varno, index);
 }
 

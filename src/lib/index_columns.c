@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_columns.c
- *	  The columns that an index is about.
+ *	  The columns that an index is about, and whether it is a global one.
  *
  *-------------------------------------------------------------------------
  */
@@ -104,4 +104,15 @@ index_is_marked_global(Oid index)
 	marked = !isnull && calls_mark(stringToNode(TextDatumGetCString(predicate)), NULL);
 	ReleaseSysCache(tuple);
 	return marked;
+}
+
+bool
+index_is_global(Form_pg_index index, AttrNumber dist_attno)
+{
+	if (dist_attno == 0 || index->indisexclusion || !(index->indisunique || index_is_marked_global(index->indexrelid)))
+		return false;
+	for (int i = 0; i < index->indnkeyatts; i++)
+		if (index->indkey.values[i] == dist_attno)
+			return false;
+	return true;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_columns.h
- *	  The columns that an index is about.
+ *	  The columns that an index is about, and whether it is a global one.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "access/attnum.h"
+#include "catalog/pg_index.h"
 #include "nodes/bitmapset.h"
 
 /*
@@ -21,5 +23,11 @@ extern Bitmapset *index_columns(Oid index);
 
 /* Whether the condition of an index calls citus_global_index(). */
 extern bool index_is_marked_global(Oid index);
+
+/*
+ * Whether an index of a distributed table has to be a global one: it lacks the
+ * distribution column (0: there is none), and is unique, or was asked to be.
+ */
+extern bool index_is_global(Form_pg_index index, AttrNumber dist_attno);
 
 #endif							/* CITUS_LIB_INDEX_COLUMNS_H */

@@ -105,7 +105,7 @@ definition_index_constraints(Definition *def)
 static void
 add_shard_foreign_key(Definition *def, Form_pg_constraint con)
 {
-	if (!constraint_is_global(con->oid))
+	if (!constraint_becomes_global(con->oid))
 		add_foreign_key(def, con);
 }
 

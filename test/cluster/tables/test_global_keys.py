@@ -129,3 +129,44 @@ def test_child_that_is_being_committed(related, connect, table):
         stopped.go_on(), load.stop.wait(servers.PATIENCE)))
     assert value(watcher, f"SELECT count(*) FROM {table}") == (1 if table == "c" else 0)
     check(related.coordinator)
+
+
+def waits(node):
+    with servers.connect(node) as watcher:
+        return rows(watcher, "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != []
+
+
+def test_child_of_a_copy_that_is_being_committed(related, connect):
+    """The same where the parent is a reference table's row, whose copy on another node the child has locked, and the child's shard is the only one that is read."""
+    here, there = related.workers
+    connection, remover = connect(here), connect(related.coordinator)
+    connection.execute("SET citus.global_indexes = on")
+    connection.execute("CREATE TABLE kinds (id int PRIMARY KEY); CREATE TABLE k (kind int REFERENCES kinds ON DELETE CASCADE, id int PRIMARY KEY)")
+    connection.execute("SELECT create_reference_table('kinds'), create_distributed_table('k', 'kind')")
+    connection.execute("INSERT INTO kinds SELECT generate_series(1, 50)")
+    kind = next(i for i in range(1, 50) if node_of(connection, "k", i) == there.port)
+    stopped = Stopped(here, "commit-after-decision", f"INSERT INTO k VALUES ({kind}, 1)")
+    load = Load()
+    load.add(None, lambda _: (remover.execute(f"DELETE FROM kinds WHERE id = {kind}"), load.stop.set()), "deletes the parent")
+    load.meanwhile(lambda: (wait_until(lambda: load.stop.is_set() or waits(there), "the DELETE to wait"), stopped.go_on(),
+                            load.stop.wait(servers.PATIENCE)))
+    assert rows(connection, "SELECT * FROM k") == []
+    assert value(connection, "SELECT citus_check_global_index('k_pkey')") == 0
+
+
+def test_parent_that_is_being_committed(related, connect):
+    """A child that has waited for its parent's commit keeps it from being deleted."""
+    here, there = related.workers
+    child, remover = connect(here), connect(related.coordinator)
+    tenant = next(t for t in range(7) if node_of(child, "p", t) == there.port)
+    stopped = Stopped(here, "commit-after-decision", f"INSERT INTO p VALUES ({tenant}, 1000)")
+    load = Load()
+    load.add(None, lambda _: (child.execute("BEGIN"), child.execute("INSERT INTO c VALUES (1, 1000)"), load.stop.set()), "inserts the child")
+    load.meanwhile(lambda: (wait_until(lambda: load.stop.is_set() or waits(there), "the INSERT to wait"), stopped.go_on(),
+                            load.stop.wait(servers.PATIENCE)))
+    remover.execute("SET lock_timeout = 500")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        remover.execute("DELETE FROM p WHERE id = 1000")
+    child.execute("COMMIT")
+    assert refuses(remover, "DELETE FROM p WHERE id = 1000") == "c_p_fkey"
+    check(there)

@@ -169,20 +169,31 @@ CREATE TRIGGER seen AFTER UPDATE OR DELETE ON c2 FOR EACH ROW EXECUTE FUNCTION s
 DELETE FROM p2 WHERE b = 'b10';
 DROP TABLE c2;
 
--- rows that another foreign key's action changes by itself
+-- rows that another foreign key's action would change by itself: it becomes global, too
 CREATE TABLE tenants (t int PRIMARY KEY);
 SELECT create_distributed_table('tenants', 't');
 CREATE TABLE owned (t int REFERENCES tenants ON DELETE CASCADE, id int, UNIQUE (t, id));
 SELECT create_distributed_table('owned', 't', colocate_with => 'tenants');
 CREATE TABLE c4 (n int, t int, id int);
 SELECT create_distributed_table('c4', 'n', colocate_with => 'none');
-ALTER TABLE c4 ADD FOREIGN KEY (t, id) REFERENCES owned (t, id);
-ALTER TABLE owned DROP CONSTRAINT owned_t_fkey;
-ALTER TABLE c4 ADD FOREIGN KEY (t, id) REFERENCES owned (t, id);
-ALTER TABLE owned ADD FOREIGN KEY (t) REFERENCES tenants ON DELETE CASCADE;
+INSERT INTO tenants VALUES (1), (2);
 INSERT INTO owned VALUES (1, 1);
+SET citus.global_indexes = refuse;
+ALTER TABLE c4 ADD FOREIGN KEY (t, id) REFERENCES owned (t, id);
+SET citus.global_indexes = notice;
+ALTER TABLE c4 ADD FOREIGN KEY (t, id) REFERENCES owned (t, id);
+SELECT DISTINCT result FROM run_command_on_shards('owned', $$SELECT count(*) FROM pg_constraint WHERE conrelid = '%s'::regclass AND contype = 'f'$$);
+INSERT INTO owned VALUES (3, 1);
 INSERT INTO c4 VALUES (1, 1, 1);
 INSERT INTO c4 VALUES (1, 1, 2);
+DELETE FROM tenants WHERE t = 1;
+ALTER TABLE owned DROP CONSTRAINT owned_t_fkey;
+SET citus.global_indexes = refuse;
+ALTER TABLE owned ADD FOREIGN KEY (t) REFERENCES tenants ON DELETE CASCADE;
+SET citus.global_indexes = on;
+ALTER TABLE owned ADD FOREIGN KEY (t) REFERENCES tenants ON DELETE CASCADE;
+DELETE FROM tenants WHERE t = 1;
+DELETE FROM tenants WHERE t = 2;
 DELETE FROM owned;
 SELECT update_distributed_table_colocation('c4', colocate_with => 'none');
 SELECT alter_distributed_table('c4', distribution_column => 't');

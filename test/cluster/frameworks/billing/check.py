@@ -9,7 +9,7 @@ from alembic.autogenerate import compare_metadata, produce_migrations
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.operations.ops import OpContainer
-from sqlalchemy import create_engine, func, inspect, select, text
+from sqlalchemy import create_engine, delete, func, inspect, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError, NoResultFound
 from sqlalchemy.orm import Session, selectinload
@@ -103,12 +103,15 @@ def upserts(session):
 
 
 def deletes(session):
-    """The database deletes what belongs to a customer, wherever it is."""
+    """The database deletes what belongs to a customer, or a tenant, wherever it is."""
     counts = select(*(select(func.count()).select_from(table).scalar_subquery() for table in (Customer, Invoice, Payment)))
     check(tuple(session.execute(counts).one()), (22, 42, 84))
     session.delete(session.scalars(select(Customer).where(Customer.email == "Customer2@t4.org")).one())
     session.commit()
     check(tuple(session.execute(counts).one()), (21, 40, 80))
+    session.execute(delete(Tenant).where(Tenant.name == "tenant 5"))
+    session.commit()
+    check(tuple(session.execute(counts).one()), (16, 30, 60))
     try:
         session.scalars(select(Customer).where(Customer.email == "Customer2@t4.org")).one()
     except NoResultFound:

@@ -16,7 +16,7 @@ def key():
 
 
 def tenant():
-    return mapped_column(ForeignKey("tenant.id"))
+    return mapped_column(ForeignKey("tenant.id", ondelete="CASCADE"))
 
 
 membership = Table("membership", Base.metadata,

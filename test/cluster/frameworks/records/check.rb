@@ -26,19 +26,19 @@ class Tables < ActiveRecord::Migration[6.1]
   def change
     create_table(:teams) { |t| t.string :name, null: false, index: { unique: true } }
     create_table(:members) do |t|
-      t.references :team, null: false, foreign_key: true
+      t.references :team, null: false, foreign_key: { on_delete: :cascade }
       t.string :email, null: false, index: { unique: true }
       t.integer :points, null: false, default: 0
       t.timestamps
     end
     create_table(:tasks) do |t|
-      t.references :team, null: false, foreign_key: true
+      t.references :team, null: false, foreign_key: { on_delete: :cascade }
       t.references :member, null: false, foreign_key: { on_delete: :cascade }
       t.string :title, null: false
       t.index %i[team_id title], unique: true
     end
     create_table(:labels) do |t|
-      t.references :team, null: false, foreign_key: true
+      t.references :team, null: false, foreign_key: { on_delete: :cascade }
       t.string :name
     end
     create_join_table(:tasks, :labels) { |t| t.index %i[task_id label_id], unique: true }
@@ -133,6 +133,8 @@ def count_in_threads
   check(member.reload.points, 19)
   member.destroy
   check([Member.where.not(mentor_id: nil).count, Task.count], [0, 14])
+  Team.find_by!(name: "team 5").delete
+  check([Member.count, Task.count, Label.count], [11, 9, 4])
 end
 
 begin
