@@ -39,6 +39,7 @@ CROWDS = {
     "rows for all shards": "INSERT INTO s SELECT g, -1, 'x' FROM generate_series(1, 1000) g",
 }
 JOINS = 3
+SESSIONS = 20       # of a client that connects for each statement, one after the other
 
 
 def connect(node):
@@ -49,7 +50,8 @@ def load(made):
     with connect(made.coordinator) as connection:
         for table in ("r", "s"):
             connection.execute(f"CREATE TABLE {table} (id bigint, other bigint, filler text)")
-            connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
+            if made.spec["kind"] != "plain":
+                connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
             connection.execute(f"INSERT INTO {table} SELECT g, g * 7, 'x' FROM generate_series(1, {ROWS}) g")
             connection.execute(f"ANALYZE {table}")
 
@@ -74,6 +76,28 @@ def in_new_sessions(made, statement, times):
         samples.append(used_by(made, session, 0.5))
     used, took = (statistics.median(sample) for sample in zip(*samples[1:]))
     return used, took * 1000
+
+
+def clients_that_connect(args):
+    """CPU and wall milliseconds of a client that connects for one SELECT by key: of a plain server, of two workers; by turns, medians."""
+    settings = {**SETTINGS, "max_connections": str(args.connections)}
+    with Cluster.temporary("bench-nodes-plain", args.port, kind="plain", settings=SETTINGS) as plain, \
+            Cluster.temporary("bench-nodes-few", args.port + 10, workers=2, settings=settings) as made:
+        def work(server):
+            for _ in range(SESSIONS):
+                with connect(server.coordinator) as connection:
+                    connection.execute("SELECT * FROM r WHERE id = 1")
+
+        samples = {plain: [], made: []}
+        for server in samples:
+            load(server)
+            with connect(server.coordinator) as connection:
+                connection.execute("CREATE INDEX ON r (id)")
+            work(server)
+        for _ in range(args.times):
+            for server, taken in samples.items():
+                taken.append([figure / SESSIONS for figure in used_by(server, lambda server=server: work(server), 0.5)])
+        return [(statistics.median(used), statistics.median(took) * 1000) for used, took in (zip(*taken) for taken in samples.values())]
 
 
 def idle(made, seconds):
@@ -129,7 +153,7 @@ def main():
     parser.add_argument("--times", type=int, default=5, help="sessions per statement")
     parser.add_argument("--idle", type=int, default=120, help="seconds without statements")
     parser.add_argument("--clients", type=int, default=3, help="sessions of each node in a crowd")
-    parser.add_argument("--parts", default="costs,idle,crowds,joins", help="what to measure (%(default)s); or hundred: --workers servers, one after the other killed, added, drained")
+    parser.add_argument("--parts", default="costs,idle,crowds,joins", help="what to measure (%(default)s); clients: those that connect for each statement, beside a plain server; or hundred: --workers servers, one after the other killed, added, drained")
     parser.add_argument("--connections", type=int, default=60, help="max_connections of a node")
     parser.add_argument("--few", type=int, default=2, help="workers to compare with; 0: none")
     parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the first server")
@@ -137,6 +161,12 @@ def main():
     args = parser.parse_args()
     if args.parts == "hundred":
         hundred.run(args)
+        return
+    if args.parts == "clients":
+        plain, ours = clients_that_connect(args)
+        print(f"{'a new client SELECT by key':42}{'plain':>10}{2:>10}     ratio")
+        for name, one, other in zip(("CPU ms", "ms"), plain, ours):
+            print(f"{name:42}{one:10.1f}{other:10.1f}{other / one:10.2f}")
         return
     few = measure(args.few, args) if args.few > 0 else {}
     many = measure(args.workers, args)
