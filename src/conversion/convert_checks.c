@@ -422,7 +422,7 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 
 	if (from->colocation_id != to->colocation_id)
 		foreign_key_error(con, "Foreign keys between distributed tables need tables of the same colocation group.",
-						  psprintf("Distribute the tables with the colocate_with option, or make \"%s\" a reference table.",
+						  psprintf("Distribute the tables with the colocate_with option, make \"%s\" a reference table, or set citus.global_indexes to \"notice\".",
 								   get_rel_name(to->relid)));
 	if (from->kind == DIST_SINGLE)
 		return;
@@ -433,7 +433,7 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 			return;
 	}
 	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.",
-					  psprintf("Have columns \"%s\" of \"%s\" and \"%s\" of \"%s\" in the key, and in the unique constraint that it references; or make \"%s\" a reference table.",
+					  psprintf("Have columns \"%s\" of \"%s\" and \"%s\" of \"%s\" in the key, and in the unique constraint that it references; make \"%s\" a reference table; or set citus.global_indexes to \"notice\".",
 							   get_attname(from->relid, from->dist_attno, false), get_rel_name(from->relid),
 							   get_attname(to->relid, to->dist_attno, false), get_rel_name(to->relid),
 							   get_rel_name(to->relid)));

@@ -66,7 +66,7 @@ typedef enum GlobalIndexes
 } GlobalIndexes;
 
 /* citus.global_indexes */
-static int	global_indexes = GLOBAL_INDEXES_REFUSE;
+static int	global_indexes = GLOBAL_INDEXES_NOTICE;
 
 void
 global_index_init(void)
@@ -82,7 +82,7 @@ global_index_init(void)
 	DefineCustomEnumVariable("citus.global_indexes",
 							 "Whether unique indexes and constraints of a distributed table may lack its distribution column.",
 							 "They are checked by a table of entries that is distributed by their first column. The same for foreign keys between rows of different nodes. \"notice\" says so each time.",
-							 &global_indexes, GLOBAL_INDEXES_REFUSE, choices, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &global_indexes, GLOBAL_INDEXES_NOTICE, choices, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
 bool
@@ -181,7 +181,7 @@ global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 		detail = "The table has no primary key, by which its entries would tell rows apart.";
 	if (detail == NULL && !entries_have_identity(rel, index))
 		detail = "Its entries have the columns of another primary key. Drop the index first.";
-	if (index->rd_index->indisunique && !global_indexes_allowed() && !node_session() &&
+	if (detail == NULL && index->rd_index->indisunique && !global_indexes_allowed() && !node_session() &&
 		!OidIsValid(global_index_entries(RelationGetRelid(index))))
 		detail = "";
 	if (detail != NULL && !index->rd_index->indisunique && !index->rd_index->indisexclusion)
@@ -198,6 +198,8 @@ global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
 						   "index \"%s\" does not include column \"%s\".%s%s",
 						   RelationGetRelationName(index), get_attname(RelationGetRelid(rel), dist_attno, false),
 						   detail[0] == '\0' ? "" : " It can't be a global index: ", detail),
+				 detail[0] == '\0' ?
+				 errhint("Consider adding the distribution column to the constraint, or set citus.global_indexes to \"notice\".") :
 				 errhint("Consider adding the distribution column to the constraint.")));
 }
 

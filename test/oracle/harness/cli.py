@@ -173,7 +173,7 @@ def own_servers(args, action, runs):
 
 
 def lacks(script, run, version):
-    """What the script needs, and a run does not have, on servers of that version (150012)."""
+    """What the script or statement needs, and a run does not have, on servers of that version (150012)."""
     return [need for need in script.needs
             if (int(need) > version // 10000 if need.isdigit() else run.columnar if need == "heap" else run.apart if need == "colocation"
                 else run.settings.get(need) == "off")]
@@ -189,7 +189,8 @@ def run_all(scripts, runs, servers, args):
         bad = good = moved = retried = 0
         left_out = [script for script in scripts if lacks(script, run, version)]
         for script in (script for script in scripts if script not in left_out):
-            result = run_script(script, run, servers, args.limit)
+            statements = [statement for statement in script.statements if not lacks(statement, run, version)]
+            result = run_script(replace(script, statements=statements), run, servers, args.limit)
             good += result.passed
             limits += result.limits
             moved += result.moved

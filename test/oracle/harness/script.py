@@ -14,6 +14,7 @@ Markers are comment lines:
     -- both fail: 42P01             setup that fails on both sides, with that SQLSTATE
     -- ordered / -- unordered       compare rows in order, or as a multiset
     -- params: 1, 'two', NULL       one line an execution
+    -- statement needs: colocation  left out on both sides in runs for which a script that needs this is
     -- cluster fails: 0A000         the cluster refuses this, by design
     -- cluster also: SELECT ...     afterwards, the cluster alone runs this
     -- save: name / -- feed: name   keep COPY's output / use it as COPY's input
@@ -39,7 +40,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 # Rows of these come in the order that the cursor gives them.
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes", "same schema"}
-VALUE_MARKERS = ("params:", "cluster fails:", "cluster also:", "both fail:", "save:", "feed:")
+VALUE_MARKERS = ("params:", "cluster fails:", "cluster also:", "both fail:", "save:", "feed:", "statement needs:")
 SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends", "needs:")
 
 
@@ -88,6 +89,7 @@ class Statement:
     everywhere: bool = False        # run on the other nodes too
     distributes: bool = False       # tables created above are distributed before this
     dumped: bool = False            # the schema is compared after it
+    needs: tuple = ()               # as of a script; it is left out on both sides otherwise
     words: frozenset = frozenset()
 
     @property
@@ -212,6 +214,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
         also=first_of(markers, "cluster also:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
+        needs=tuple(word for text in markers.get("statement needs:", []) for word in text.split()),
         everywhere="on all nodes" in markers, distributes="distribute now" in markers, dumped="same schema" in markers,
         words=frozenset(plain_name(t.text) for t in one.tokens if t.kind in ("word", "ident")))
 

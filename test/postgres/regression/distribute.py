@@ -21,8 +21,9 @@ KINDS = {
     "columnar": None,                   # local columnar tables
 }
 
-# Settings of the database: rows go to stripes as early as they can; keys need not contain the distribution column.
-DATABASE_SETTINGS = {"columnar": {"default_table_access_method": "columnar", "columnar.row_wise_limit": "0"},
+# Settings of the database: rows go to stripes as early as they can; only tables whose keys contain the distribution column are distributed, but for one kind.
+DATABASE_SETTINGS = {"hash": {"citus.global_indexes": "refuse"}, "last": {"citus.global_indexes": "refuse"},
+                     "columnar": {"default_table_access_method": "columnar", "columnar.row_wise_limit": "0"},
                      "keys": {"citus.global_indexes": "on"}}
 
 # What distributed tables don't have: a table that is to have it stays local.

@@ -1,5 +1,6 @@
 -- ALTER TABLE of distributed and reference tables reaches all shards on all nodes.
 CREATE SCHEMA alter_table; SET search_path = alter_table;
+SET citus.global_indexes = refuse;
 \set VERBOSITY terse
 SET citus.shard_count = 4;
 

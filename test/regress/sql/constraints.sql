@@ -1,5 +1,6 @@
 -- Constraints, foreign keys among them, of distributed and reference tables.
 CREATE SCHEMA constraints; SET search_path = constraints;
+SET citus.global_indexes = refuse;
 \set VERBOSITY terse
 SET citus.shard_count = 4;
 CREATE TABLE ref (id int PRIMARY KEY, up int REFERENCES ref (id));

@@ -1,6 +1,7 @@
 -- create_distributed_table and create_reference_table: what they accept and refuse.
 CREATE SCHEMA distribute;
 SET search_path = distribute, public;
+SET citus.global_indexes = refuse;
 SET citus.shard_count = 4;
 
 CREATE TABLE plain (id int PRIMARY KEY, v text);

@@ -1,6 +1,7 @@
 -- Unique indexes and constraints without the distribution column.
 CREATE SCHEMA global_index;
 SET search_path = global_index;
+SET citus.global_indexes = refuse;
 
 CREATE TABLE users (tenant int NOT NULL, id bigint PRIMARY KEY, email text, name text);
 SELECT create_distributed_table('users', 'tenant');

@@ -1,6 +1,7 @@
 -- Foreign keys between rows of different nodes.
 CREATE SCHEMA global_key;
 SET search_path = global_key;
+SET citus.global_indexes = refuse;
 \set SHOW_CONTEXT never
 CREATE TABLE users (id bigint PRIMARY KEY, email text UNIQUE, name text);
 CREATE TABLE orders (id bigint PRIMARY KEY, user_id bigint, total int);

@@ -1,5 +1,6 @@
 -- Indexes of all kinds, and statistics objects: on the logical table and on the shards.
 CREATE SCHEMA indexes; SET search_path = indexes;
+SET citus.global_indexes = refuse;
 \set VERBOSITY terse
 SET citus.shard_count = 4;
 CREATE TABLE t (id int, v text, j jsonb, r int4range, n int);

@@ -2,6 +2,7 @@
 
 CREATE SCHEMA partitions;
 SET search_path = partitions;
+SET citus.global_indexes = refuse;
 \set SHOW_CONTEXT never
 SET citus.shard_count = 4;
 SET client_min_messages = warning;
