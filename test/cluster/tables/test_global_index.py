@@ -299,6 +299,30 @@ def test_index_concurrently(keyed, connect):
     connection.execute("INSERT INTO w VALUES (90, 702)")
 
 
+@pytest.mark.parametrize("number", [0, 2])
+def test_index_concurrently_waits_for_a_row_that_moves(keyed, connect, number):
+    """The row that the build waits for goes to another shard: it is listed again, or has its entry."""
+    connection, builder, holder = connect(keyed.coordinator), connect(keyed.workers[0]), connect(keyed.nodes[number])
+    connection.execute("CREATE TABLE w (t int, k int, n int DEFAULT 0)")
+    connection.execute("SELECT create_distributed_table('w', 't', shard_count => 8)")
+    connection.execute("INSERT INTO w SELECT i % 50, i FROM generate_series(1, 1000) i")
+    builder.execute("SET citus.global_indexes = on")
+    stopped = Stopped(keyed.workers[0], "global-index-listed", "CREATE UNIQUE INDEX CONCURRENTLY w_k ON w (k)", builder)
+    other = next(t for t in range(61, 99) if shard_of(connection, "w", t) != shard_of(connection, "w", 7))
+    holder.execute("BEGIN; UPDATE w SET n = 2 WHERE k = 7")
+    load = Load()
+    load.add(None, lambda _: (stopped.go_on(), load.stop.set()), "builder goes on")
+    load.meanwhile(lambda: (
+        wait_until(lambda: load.stop.is_set() or any(
+            rows(connect(node), "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'") for node in keyed.nodes),
+            "the build to wait for the locked row"),
+        holder.execute(f"UPDATE w SET t = {other} WHERE k = 7; COMMIT"), load.stop.wait(servers.PATIENCE)))
+    assert stopped.error is None
+    assert value(connection, "SELECT citus_check_global_index('w_k')") == 0
+    assert value(connection, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'w_k'::regclass")
+    assert rows(connection, "SELECT t, n FROM w WHERE k = 7") == [(other, 2)]
+
+
 def change_while_built(connection):
     """One of the writes that leave the keys distinct."""
     key, tenant = random.randint(1, KEYS * 50), random.randint(1, 60)
