@@ -17,15 +17,17 @@ FIRE = float(os.environ.get("POMELO_RANDOM_SECONDS", SECONDS))
 
 @pytest.fixture
 def related(own_cluster):
-    """A cluster with parents p, whose id is a global key, and children of them: c, and d that goes with its parent."""
+    """A cluster with parents p, whose id is a global key and who go with their owner o, and children of them: c, and d that goes with its parent."""
     with servers.connect(own_cluster.coordinator) as connection:
         connection.execute("SET citus.global_indexes = on")
-        connection.execute("CREATE TABLE p (t int, id int PRIMARY KEY)")
+        connection.execute("CREATE TABLE o (t int PRIMARY KEY)")
+        connection.execute("CREATE TABLE p (t int REFERENCES o ON DELETE CASCADE, id int PRIMARY KEY)")
         connection.execute("CREATE TABLE c (id int, p int REFERENCES p)")
         connection.execute("CREATE TABLE d (id int, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED)")
-        connection.execute("SELECT create_distributed_table('p', 't', shard_count => 8)")
+        connection.execute("SELECT create_distributed_table('o', 't', shard_count => 8), create_distributed_table('p', 't', colocate_with => 'o')")
         connection.execute("SELECT create_distributed_table('c', 'id', shard_count => 6)")
         connection.execute("SELECT create_distributed_table('d', 'id', shard_count => 4)")
+        connection.execute("INSERT INTO o SELECT generate_series(0, 6)")
         connection.execute("INSERT INTO p SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
     return own_cluster
 
@@ -35,6 +37,7 @@ def check(node):
     with servers.connect(node) as connection:
         for table in "c", "d":
             assert rows(connection, f"SELECT * FROM {table} x WHERE NOT EXISTS (SELECT FROM p WHERE p.id = x.p)") == []
+        assert rows(connection, "SELECT * FROM p WHERE NOT EXISTS (SELECT FROM o WHERE o.t = p.t)") == []
         assert value(connection, "SELECT citus_check_global_index('p_pkey')") == 0
 
 
@@ -74,6 +77,8 @@ def change(connection):
         f"INSERT INTO p VALUES ({row % 7}, {key})",
         f"UPDATE p SET id = {other} WHERE id = {key}",
         f"UPDATE p SET t = {row % 7} WHERE id = {key}",
+        f"DELETE FROM o WHERE t = {row % 7}",
+        f"INSERT INTO o VALUES ({row % 7}) ON CONFLICT DO NOTHING",
         f"UPDATE c SET p = {other} WHERE p = {key}",
         f"BEGIN; INSERT INTO d VALUES ({row}, {key}); INSERT INTO p VALUES (1, {key}) ON CONFLICT DO NOTHING; COMMIT",
     ])
