@@ -184,6 +184,7 @@ point_after(CommitTimestamp ts, CommitTimestamp theirs, List *conns)
 		return ts;
 	ts = snapshot_mark_after(Max(ts, commit_ring_now()) + mark_ahead);
 	mark_ahead = Min(mark_ahead * 2, MOST_MARK_AHEAD);
+	DEBUG_POINT("mark-chosen");
 	return ts;
 }
 

@@ -1,6 +1,8 @@
 """One snapshot over standbys: sessions that read them see each transaction on all nodes or on none."""
 
+import os
 import random
+import signal
 import threading
 
 import psycopg
@@ -9,7 +11,7 @@ import pytest
 from harness import servers
 from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total
 from harness.servers import rows, value, wait_until, wait_until_quiet
-from harness.stopped import Stopped
+from harness.stopped import Stopped, is_stopped
 from pomelo_cluster import find_free_ports
 
 UPDATE_ALL = "UPDATE account SET balance = balance + 1"
@@ -324,6 +326,30 @@ def test_clocks(accounts):
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+def test_too_late(accounts, level):
+    """If standbys have replayed more than the chosen time when they are told of it, a later one is chosen."""
+    connection = connect_reader(accounts, options="-c citus.follower_wait_timeout=60s")
+    connection.execute(f"SET default_transaction_isolation = '{level}'")
+    stopped = Stopped(accounts.coordinator, "mark-chosen", f"SELECT 1 / (sum(balance) = {ACCOUNTS * BALANCE})::int FROM account", connection)
+    for standby in accounts.standbys * 3:
+        wait_for_mark(standby)
+    stops = 0
+    while stopped.thread.is_alive():
+        if is_stopped(stopped.pid):
+            stops += 1
+            os.kill(stopped.pid, signal.SIGCONT)
+        stopped.thread.join(0.01)
+    assert stopped.finish() is None
+    assert stops > 1
+
+
+def wait_for_mark(standby):
+    """Until a standby has replayed another mark."""
+    before = standby.sql("SHOW citus.replayed_mark")
+    wait_until(lambda: standby.sql("SHOW citus.replayed_mark") != before, "a mark")
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
 def test_as_another_user(accounts, level):
     """In a SECURITY DEFINER function, standbys are told so only when they have their snapshots."""
     with servers.connect(accounts.coordinator) as connection:
@@ -346,19 +372,15 @@ def test_marks(accounts):
         return int(node.sql(f"SELECT count(*) FROM pg_get_wal_records_info('{start}', pg_current_wal_flush_lsn()) WHERE resource_manager IN ('citus', 'custom187') "
                             "AND record_type LIKE '%MARK%'"))
 
-    def replays_one(standby=accounts.standbys[0]):
-        before = standby.sql("SHOW citus.replayed_mark")
-        wait_until(lambda: standby.sql("SHOW citus.replayed_mark") != before, "a mark")
-
     worker = accounts.workers[0]
     for node in accounts.coordinator, worker:
         node.sql("SET citus.enable_ddl_propagation = off; CREATE EXTENSION IF NOT EXISTS pg_walinspect")
-    assert written(worker, replays_one) > 0
-    assert written(accounts.coordinator, replays_one) == 0
+    assert written(worker, lambda: wait_for_mark(accounts.standbys[0])) > 0
+    assert written(accounts.coordinator, lambda: wait_for_mark(accounts.standbys[0])) == 0
     worker.sql("ALTER SYSTEM SET citus.follower_snapshots = off")
     worker.reload()
     try:
-        wait_until(lambda: written(worker, lambda: replays_one(accounts.standbys[1])) == 0, "marks to end")
+        wait_until(lambda: written(worker, lambda: wait_for_mark(accounts.standbys[1])) == 0, "marks to end")
         with connect_reader(accounts, options="-c citus.follower_wait_timeout=300ms") as reader:
             with pytest.raises(psycopg.errors.SerializationFailure):
                 total(reader)
