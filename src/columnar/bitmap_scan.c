@@ -5,9 +5,12 @@
  *
  * The bitmap is made by the server's nodes, from any indexes.  Its pages come
  * in order, the row-wise part's first.  A page of a stripe is
- * STRIPE_BLOCK_ROWS rows; a chunk group is expanded once for all pages in it,
- * the columns that the plan needs.  All conditions are evaluated for each row,
- * so that it doesn't matter where the bitmap has lost single rows.
+ * STRIPE_BLOCK_ROWS rows.  The first few rows are looked up in chunks that the
+ * session keeps, as an index scan does: there may be no more, and a join may
+ * run the node for each row of the other side.  Of others, a chunk group is
+ * expanded once for all pages in it, the columns that the plan needs.  All
+ * conditions are evaluated for each row, so that it doesn't matter where the
+ * bitmap has lost single rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +26,7 @@
 
 #include "columnar/bitmap_scan.h"
 #include "columnar/scan_node.h"
+#include "columnar/stripe_fetch.h"
 #include "columnar/stripe_scan.h"
 #include "columnar/stripe_writer.h"
 #include "compat/bitmap_pages.h"
@@ -33,6 +37,8 @@ typedef struct ColumnarBitmapScanState
 {
 	CustomScanState css;		/* must be first; its child makes the bitmap */
 	Bitmapset  *columns;		/* to read, from 0 */
+	Bitmapset  *looked_up;		/* the same, from 1 */
+	int			lookups;		/* rows of stripes that were looked up */
 	TIDBitmap  *bitmap;			/* NULL: not begun */
 	BitmapPages *pages;
 	BitmapPage	page;
@@ -40,8 +46,8 @@ typedef struct ColumnarBitmapScanState
 	int			ntuples;
 	BlockNumber row_wise_pages;
 	IndexFetchTableData *row_wise;
-	TupleTableSlot *row_wise_slot;
-	StripeScan *stripes;
+	TupleTableSlot *table_slot; /* rows that were fetched one by one */
+	StripeScan *stripes;		/* NULL: no chunk group was expanded */
 } ColumnarBitmapScanState;
 
 static Node *bitmap_scan_create(CustomScan *plan);
@@ -91,10 +97,14 @@ bitmap_scan_begin_node(CustomScanState *css, EState *estate, int eflags)
 {
 	ColumnarBitmapScanState *state = (ColumnarBitmapScanState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	int			column = -1;
 
 	columnar_accept_slots(css);
 	state->columns = columnar_plan_columns(&plan->scan.plan, plan->scan.scanrelid,
 										   RelationGetDescr(css->ss.ss_currentRelation));
+	state->looked_up = bms_make_singleton(0);	/* so that it isn't NULL */
+	while ((column = bms_next_member(state->columns, column)) >= 0)
+		state->looked_up = bms_add_member(state->looked_up, column + 1);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 }
 
@@ -115,8 +125,8 @@ begin_bitmap_scan(ColumnarBitmapScanState *state)
 	state->next = state->ntuples = 0;
 	state->row_wise_pages = RelationGetNumberOfBlocks(table);
 	state->row_wise = compat_heap_fetch_begin(table);
-	state->row_wise_slot = table_slot_create(table, NULL);
-	state->stripes = stripe_scan_begin(table, RelationGetDescr(table), ss->ps.state->es_snapshot, state->columns, NULL);
+	state->table_slot = table_slot_create(table, NULL);
+	state->lookups = 0;
 
 	/* The columns that aren't read are NULL in all rows of stripes. */
 	ExecClearTuple(slot);
@@ -130,8 +140,10 @@ end_bitmap_scan(ColumnarBitmapScanState *state)
 	if (state->bitmap == NULL)
 		return;
 	ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
-	stripe_scan_end(state->stripes);
-	ExecDropSingleTupleTableSlot(state->row_wise_slot);
+	if (state->stripes != NULL)
+		stripe_scan_end(state->stripes);
+	state->stripes = NULL;
+	ExecDropSingleTupleTableSlot(state->table_slot);
 	GetHeapamTableAmRoutine()->index_fetch_end(state->row_wise);
 	compat_bitmap_end(state->pages);
 	tbm_free(state->bitmap);
@@ -162,36 +174,62 @@ next_bitmap_ctid(ColumnarBitmapScanState *state, ItemPointer ctid)
 	return true;
 }
 
-/* Stores a row of the row-wise part in the scan's slot, if it is there. */
-static bool
-fetch_row_wise_row(ColumnarBitmapScanState *state, ItemPointer ctid)
+/* Stores the row that was fetched into the table's slot in the scan's. */
+static void
+store_fetched_row(ColumnarBitmapScanState *state)
 {
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-	TupleTableSlot *from = state->row_wise_slot;
+	TupleTableSlot *from = state->table_slot;
 	int			natts = slot->tts_tupleDescriptor->natts;
-	bool		again = false;
 
-	if (!GetHeapamTableAmRoutine()->index_fetch_tuple(state->row_wise, ctid, state->css.ss.ps.state->es_snapshot, from,
-													  &again, NULL))
-		return false;
 	slot_getallattrs(from);
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, from->tts_values, natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, from->tts_isnull, natts * sizeof(bool));
 	ExecStoreVirtualTuple(slot);
 	slot->tts_tid = from->tts_tid;
+}
+
+/* Stores a row of the row-wise part in the scan's slot, if it is there. */
+static bool
+fetch_row_wise_row(ColumnarBitmapScanState *state, ItemPointer ctid)
+{
+	bool		again = false;
+
+	if (!GetHeapamTableAmRoutine()->index_fetch_tuple(state->row_wise, ctid, state->css.ss.ps.state->es_snapshot,
+													  state->table_slot, &again, NULL))
+		return false;
+	store_fetched_row(state);
 	return true;
 }
 
-/* The same for a row of a stripe. */
+/* A row of a stripe, by the session's cache of chunks. */
 static bool
-fetch_stripe_row(ColumnarBitmapScanState *state, ItemPointer ctid)
+look_up_stripe_row(ColumnarBitmapScanState *state, ItemPointer ctid)
+{
+	ScanState  *ss = &state->css.ss;
+
+	state->lookups++;
+	if (!stripe_fetch_visible(ss->ss_currentRelation, ctid, ss->ps.state->es_snapshot, state->looked_up, state->table_slot))
+		return false;
+	store_fetched_row(state);
+	return true;
+}
+
+/* A row of a stripe, whose chunk group is expanded unless it was before. */
+static bool
+expand_stripe_row(ColumnarBitmapScanState *state, ItemPointer ctid)
 {
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	Relation	table = state->css.ss.ss_currentRelation;
 	StripeScan *stripes = state->stripes;
-	int			stripe = stripe_scan_find(stripes, ctid);
+	int			stripe;
 	uint32		row;
 
+	if (stripes == NULL)
+		stripes = state->stripes = stripe_scan_begin(table, RelationGetDescr(table), state->css.ss.ps.state->es_snapshot,
+													 state->columns, NULL);
+	stripe = stripe_scan_find(stripes, ctid);
 	if (stripe < 0)
 		return false;
 	row = stripe_row_of_ctid(&stripes->stripes[stripe], ctid);
@@ -200,6 +238,16 @@ fetch_stripe_row(ColumnarBitmapScanState *state, ItemPointer ctid)
 	stripe_reader_store_values(stripes->reader, stripes->columns, row - stripes->reader->group_start, slot);
 	slot->tts_tid = *ctid;
 	return true;
+}
+
+static bool
+fetch_row_of_bitmap(ColumnarBitmapScanState *state, ItemPointer ctid)
+{
+	if (!ctid_is_in_stripe(ctid))
+		return fetch_row_wise_row(state, ctid);
+	if (state->lookups < BITMAP_SCAN_LOOKUPS && state->page.ntuples >= 0)
+		return look_up_stripe_row(state, ctid);
+	return expand_stripe_row(state, ctid);
 }
 
 static TupleTableSlot *
@@ -212,7 +260,7 @@ bitmap_scan_next_row(ScanState *ss)
 		begin_bitmap_scan(state);
 	while (next_bitmap_ctid(state, &ctid))
 	{
-		if (ctid_is_in_stripe(&ctid) ? fetch_stripe_row(state, &ctid) : fetch_row_wise_row(state, &ctid))
+		if (fetch_row_of_bitmap(state, &ctid))
 		{
 			ss->ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(ss->ss_currentRelation);
 			return ss->ss_ScanTupleSlot;

@@ -12,6 +12,12 @@
 
 #include "nodes/pathnodes.h"
 
+/*
+ * Rows of stripes that a run looks up by the session's cache of chunks, before
+ * it expands chunk groups.
+ */
+#define BITMAP_SCAN_LOOKUPS 32
+
 /* Such a scan in the place of a BitmapHeapPath, at some more cost. */
 extern Path *bitmap_scan_make_path(Path *bitmap, double cost);
 

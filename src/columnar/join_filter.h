@@ -12,6 +12,7 @@
 
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
 #include "columnar/key_filter.h"
@@ -39,6 +40,13 @@ typedef struct JoinFilterSource
  * the inner side a node that makes them.
  */
 extern void join_filter_plan(PlannedStmt *statement, HashJoin *join);
+
+/*
+ * Adds a hash join to the paths of a joined relation, if its outer side is a
+ * columnar scan that gets filters.  For set_join_pathlist_hook.
+ */
+extern void join_filter_add_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+								  JoinType type, JoinPathExtraData *extra);
 
 /* What makes that node's state. */
 extern const CustomScanMethods join_filter_methods;

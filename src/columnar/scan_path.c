@@ -105,6 +105,12 @@ static const CustomPathMethods columnar_path_methods = {
 	.PlanCustomPath = plan_columnar_scan,
 };
 
+bool
+columnar_path_is_scan(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &columnar_path_methods;
+}
+
 /*
  * A columnar scan in the place of one of the server's, which reads and expands
  * all columns; or that one.  Both pay for the conditions.
@@ -164,28 +170,29 @@ count_of_runs(PlannerInfo *root, const Path *path)
  * A row that an index has found needs its chunk group expanded, the needed
  * columns of it, unless they are in the session's cache: there are as many
  * expansions as chunk groups, and beyond these as the cache has no room for.
+ * What that costs for a run of the path.
  */
-static void
-add_fetch_cost(PlannerInfo *root, RelOptInfo *rel, List *paths, Bitmapset *attnos)
+static double
+fetch_cost(PlannerInfo *root, RelOptInfo *rel, const Path *path, Bitmapset *attnos)
 {
-	double		group_cost = expand_group_cost(rel, attnos);
 	double		groups = Max(ceil(rel->tuples / Max(columnar_default_group_rows(), 1)), 1);
 	double		bytes = rel->tuples * Max(rel->reltarget->width, (int) sizeof(Datum));
 	double		cached = Min(1, chunk_cache_room() / Max(bytes, 1));
+	double		runs = count_of_runs(root, path);
+	double		fetches = path->rows * runs;
+	double		expansions = Min(fetches, groups);
 
+	expansions += (fetches - expansions) * (1 - cached);
+	return expansions / runs * expand_group_cost(rel, attnos) + path->rows * FETCH_COST * cpu_operator_cost;
+}
+
+static void
+add_fetch_cost(PlannerInfo *root, RelOptInfo *rel, List *paths, Bitmapset *attnos)
+{
 	foreach_ptr(Path, path, paths)
 	{
-		double		runs;
-		double		fetches;
-		double		expansions;
-
-		if (!IsA(path, IndexPath))
-			continue;
-		runs = count_of_runs(root, path);
-		fetches = path->rows * runs;
-		expansions = Min(fetches, groups);
-		expansions += (fetches - expansions) * (1 - cached);
-		path->total_cost += expansions / runs * group_cost + path->rows * FETCH_COST * cpu_operator_cost;
+		if (IsA(path, IndexPath))
+			path->total_cost += fetch_cost(root, rel, path, attnos);
 	}
 }
 
@@ -221,11 +228,11 @@ bitmap_is_complete(Path *path)
 }
 
 /*
- * Bitmap scans in the place of the server's.  Each chunk group with a row is
- * expanded once, the needed columns of it.
+ * Bitmap scans in the place of the server's.  Few rows are looked up; of many,
+ * each chunk group with a row is expanded once, the needed columns of it.
  */
 static List *
-make_bitmap_paths(RelOptInfo *rel, List *paths, Bitmapset *attnos)
+make_bitmap_paths(PlannerInfo *root, RelOptInfo *rel, List *paths, Bitmapset *attnos)
 {
 	double		rows = Max(columnar_default_group_rows(), 1);
 	double		group_cost = expand_group_cost(rel, attnos);
@@ -234,7 +241,12 @@ make_bitmap_paths(RelOptInfo *rel, List *paths, Bitmapset *attnos)
 	foreach_ptr(Path, path, paths)
 	{
 		if (path->pathtype == T_BitmapHeapScan && bitmap_is_complete(((BitmapHeapPath *) path)->bitmapqual))
-			result = lappend(result, bitmap_scan_make_path(path, Min(path->rows, ceil(rel->tuples / rows)) * group_cost));
+		{
+			double		cost = path->rows > BITMAP_SCAN_LOOKUPS ? Min(path->rows, ceil(rel->tuples / rows)) * group_cost :
+				fetch_cost(root, rel, path, attnos);
+
+			result = lappend(result, bitmap_scan_make_path(path, cost));
+		}
 	}
 	return result;
 }
@@ -271,7 +283,7 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	 * an index scan that seemed cheaper.
 	 */
 	if (columnar_enable_custom_scan && values_suffice(attnos))
-		bitmaps = make_bitmap_paths(rel, rel->pathlist, attnos);
+		bitmaps = make_bitmap_paths(root, rel, rel->pathlist, attnos);
 	rel->pathlist = without_server_scans(rel->pathlist);
 	rel->partial_pathlist = without_server_scans(rel->partial_pathlist);
 	add_fetch_cost(root, rel, rel->pathlist, attnos);

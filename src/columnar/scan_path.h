@@ -19,4 +19,7 @@
  */
 extern void columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 
+/* Whether a path becomes a ColumnarScan. */
+extern bool columnar_path_is_scan(const Path *path);
+
 #endif							/* CITUS_COLUMNAR_SCAN_PATH_H */

@@ -23,6 +23,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
+#include "columnar/join_filter.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_query.h"
 #include "planner/dist_rel.h"
@@ -497,6 +498,7 @@ add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptI
 		prev_set_join_pathlist(root, joinrel, outer, inner, type, extra);
 	if (planning_context != NULL)
 		join_rows_correct(root, joinrel, outer, inner, type, extra);
+	join_filter_add_paths(root, joinrel, outer, inner, type, extra);
 	left = dist_rel_of(outer);
 	if (type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL ||
 		joinrel->fdwroutine != NULL || (joinrel->fdw_private != NULL && dist_rel_of(joinrel) == NULL) ||

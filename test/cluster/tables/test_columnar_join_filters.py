@@ -69,7 +69,7 @@ def tables(schema, coordinator):
         for method in ("heap", "columnar"):
             coordinator.execute(f"DELETE FROM {schema}.{name}_{method} WHERE id % 101 = 5; UPDATE {schema}.{name}_{method} SET a = a + 7 WHERE id % 53 = 0")
             coordinator.execute(f"INSERT INTO {schema}.{name}_{method} " + VALUES.format(step=step, first=last + 1, last=last + 40))
-            coordinator.execute(f"ANALYZE {schema}.{name}_{method}")
+            coordinator.execute(f"CREATE INDEX ON {schema}.{name}_{method} (a); ANALYZE {schema}.{name}_{method}")
     return {method: {name: f"{schema}.{name}_{method}" for name in ("large", "other", "small")} for method in ("heap", "columnar")}
 
 
@@ -120,6 +120,29 @@ def test_rows_and_chunk_groups_are_left_out(tables, coordinator):
     assert "Columnar Join Filters" not in plan(coordinator, "SELECT count(l.t) FROM {large} l WHERE NOT EXISTS (SELECT FROM {small} k WHERE k.t = l.t)".format(**names))
     coordinator.execute("SET columnar.enable_join_filters = off")
     assert "Columnar Join" not in plan(coordinator, joined.format(kind="JOIN", **names))
+
+
+def test_joins_by_bitmaps(tables, coordinator):
+    """Few rows of each bitmap are looked up, many expanded with their chunk groups."""
+    coordinator.execute("SET max_parallel_workers_per_gather = 0; SET enable_mergejoin = off; SET enable_hashjoin = off; SET enable_indexscan = off; SET enable_seqscan = off; SET enable_material = off")
+    text = "SELECT l.id, l.{columns}, k.id FROM {large} l JOIN {small} k ON l.a {operator} k.a WHERE k.id < 25 AND l.s > -20"
+    for columns in ("t", "n", "*"):
+        for operator in ("=", "BETWEEN k.a - 20 AND"):
+            assert "ColumnarBitmapScan" in str(rows(coordinator, "EXPLAIN " + text.format(columns=columns, operator=operator, **tables["columnar"])))
+            found = [answer(coordinator, text.format(columns=columns, operator=operator, **tables[method])) for method in ("heap", "columnar")]
+            assert found[0] == found[1] and found[0]
+
+
+def test_costs(tables, schema, coordinator):
+    """A scan with a filter is expected to cost less than one without, so that it is chosen instead of an index scan for each row."""
+    names = tables["columnar"]
+    coordinator.execute("SET max_parallel_workers_per_gather = 0")
+    text = "SELECT count(l.t) FROM {large} l JOIN {small} k ON l.a = k.a WHERE k.id < 90".format(**names)
+    costs = {}
+    for setting in ("on", "off"):
+        coordinator.execute(f"SET columnar.enable_join_filters = {setting}; SET enable_nestloop = off; SET enable_mergejoin = off")
+        costs[setting] = rows(coordinator, f"EXPLAIN (FORMAT json) {text}")[0][0][0]["Plan"]["Total Cost"]
+    assert costs["on"] < costs["off"] * 0.9
 
 
 def test_rows_that_change_meanwhile(tables, coordinator, connect, cluster):
