@@ -26,16 +26,43 @@ typedef struct EntryPlan
 
 static HTAB *entry_plans = NULL;
 
-/* Parameters, or the rows of parameters that are arrays. */
+void
+param_rows_add(ParamRows *rows, int number, Oid type)
+{
+	if (rows->columns.data == NULL)
+		initStringInfo(&rows->columns);
+	appendStringInfo(&rows->columns, "%spg_catalog.unnest($%d)", rows->columns.len == 0 ? "" : ", ", number);
+	rows->composite |= type_is_rowtype(getBaseType(get_element_type(type)));
+}
+
+char *
+param_rows_query(const ParamRows *rows)
+{
+	/* in FROM, a composite value would be several columns */
+	return psprintf(rows->composite ? "SELECT %s" : "SELECT * FROM ROWS FROM (%s) r", rows->columns.data);
+}
+
+/* Parameters, for VALUES. */
 static char *
-params_text(int count, bool many)
+params_text(int count)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	for (int i = 1; i <= count; i++)
-		appendStringInfo(&buf, many ? "%spg_catalog.unnest($%d)" : "%s$%d", i == 1 ? "" : ", ", i);
+		appendStringInfo(&buf, "%s$%d", i == 1 ? "" : ", ", i);
 	return buf.data;
+}
+
+/* A query of the entries that are in parameters. */
+static char *
+given_text(const EntryStatement *statement)
+{
+	ParamRows	rows = {0};
+
+	for (int i = 0; i < statement->ncolumns; i++)
+		param_rows_add(&rows, i + 1, statement->types[i]);
+	return param_rows_query(&rows);
 }
 
 /* Whether a column of the key, from 1 on, is null. */
@@ -72,21 +99,20 @@ static char *
 one_of_keys_text(const EntryStatement *statement)
 {
 	StringInfoData columns;
-	StringInfoData params;
+	ParamRows	rows = {0};
 
 	initStringInfo(&columns);
-	initStringInfo(&params);
 	for (int i = 1; i <= statement->nkeys; i++)
 	{
 		if (is_null_key(statement, i))
 			continue;
 		appendStringInfo(&columns, "%s%s", columns.len == 0 ? "" : ", ",
 						 quote_identifier(get_attname(statement->entries, i, false)));
-		appendStringInfo(&params, "%spg_catalog.unnest($%d)", params.len == 0 ? "" : ", ", i);
+		param_rows_add(&rows, i, statement->types[i - 1]);
 	}
 	/* each for itself, too: the first column prunes shards */
 	return psprintf("%s%s", equal_text(statement, statement->nkeys, "ANY "), statement->nkeys == 1 || columns.len == 0 ? "" :
-					psprintf(" AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", columns.data, params.data));
+					psprintf(" AND (%s) IN (%s)", columns.data, param_rows_query(&rows)));
 }
 
 static char *
@@ -104,23 +130,22 @@ statement_text(const EntryStatement *statement)
 							equal_text(statement, nkeys, ""));
 		case ENTRY_INSERT:
 		case ENTRY_AWAIT:
-			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(statement->ncolumns, false),
+			return psprintf("INSERT INTO %s VALUES (%s)%s", name, params_text(statement->ncolumns),
 							statement->kind == ENTRY_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRY_DELETE:
 			return psprintf("DELETE FROM %s WHERE %s", name, equal_text(statement, nkeys, ""));
 		case ENTRIES_INSERT:
 		case ENTRIES_AWAIT:
-			return psprintf("INSERT INTO %s SELECT * FROM ROWS FROM (%s) r%s", name, params_text(statement->ncolumns, true),
+			return psprintf("INSERT INTO %s %s%s", name, given_text(statement),
 							statement->kind == ENTRIES_AWAIT ? " ON CONFLICT DO NOTHING" : "");
 		case ENTRIES_DELETE:
 			return psprintf("DELETE FROM %s WHERE %s", name, one_of_keys_text(statement));
 		case ENTRIES_TAKE:
-			return psprintf("WITH given AS (SELECT * FROM ROWS FROM (%s) r), gone AS (DELETE FROM %s WHERE %s RETURNING *), "
+			return psprintf("WITH given AS (%s), gone AS (DELETE FROM %s WHERE %s RETURNING *), "
 							"again AS (INSERT INTO %s (TABLE gone EXCEPT ALL TABLE given)) TABLE given EXCEPT ALL TABLE gone",
-							params_text(statement->ncolumns, true), name, one_of_keys_text(statement), name);
+							given_text(statement), name, one_of_keys_text(statement), name);
 		case ENTRIES_MISSING:
-			return psprintf("SELECT * FROM ROWS FROM (%s) r EXCEPT SELECT * FROM %s WHERE %s",
-							params_text(statement->ncolumns, true), name, one_of_keys_text(statement));
+			return psprintf("%s EXCEPT SELECT * FROM %s WHERE %s", given_text(statement), name, one_of_keys_text(statement));
 		case ENTRIES_SETTLE:
 			/* all shards answer, and are read as of a point in time */
 			return psprintf("SELECT FROM %s ORDER BY %s LIMIT 1", name, quote_identifier(get_attname(statement->entries, 1, false)));

@@ -34,6 +34,19 @@ typedef enum EntryStatementKind
 	ENTRIES_SETTLE,				/* waits for what is being committed */
 } EntryStatementKind;
 
+/* Rows whose columns are the elements of parameters that are arrays. */
+typedef struct ParamRows
+{
+	StringInfoData columns;		/* data is NULL: none yet */
+	bool		composite;		/* one is of a composite type */
+} ParamRows;
+
+/* Adds a column: the parameter's number, and its type, that of the array. */
+extern void param_rows_add(ParamRows *rows, int number, Oid type);
+
+/* A query that returns the rows. */
+extern char *param_rows_query(const ParamRows *rows);
+
 /* All bytes that aren't set must be 0. */
 typedef struct EntryStatement
 {

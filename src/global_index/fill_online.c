@@ -179,11 +179,10 @@ fill_listed_rows(MissingEntries *missing, Oid relid, Oid indexid, const EntrySha
 	int			lower_bound = 1;
 	StringInfoData sql;
 	StringInfoData columns;
-	StringInfoData arrays;
+	ParamRows	rows = {0};
 
 	initStringInfo(&sql);
 	initStringInfo(&columns);
-	initStringInfo(&arrays);
 	appendStringInfoString(&sql, entries_query(rel, index));
 	for (int i = 0; i <= shape->nkeys; i++)
 	{
@@ -203,10 +202,10 @@ fill_listed_rows(MissingEntries *missing, Oid relid, Oid indexid, const EntrySha
 		}
 		appendStringInfo(&sql, " AND %s OPERATOR(pg_catalog.=) ANY ($%d)", column, nparams);
 		appendStringInfo(&columns, "%s%s", nparams == 1 ? "" : ", ", column);
-		appendStringInfo(&arrays, "%spg_catalog.unnest($%d)", nparams == 1 ? "" : ", ", nparams);
+		param_rows_add(&rows, nparams, types[nparams - 1]);
 	}
 	if (nparams > 2)
-		appendStringInfo(&sql, " AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", columns.data, arrays.data);
+		appendStringInfo(&sql, " AND (%s) IN (%s)", columns.data, param_rows_query(&rows));
 	appendStringInfo(&sql, " FOR SHARE%s", waits ? "" : " SKIP LOCKED");
 	entries_add(rel, indexid, sql.data, nparams, types, params);
 	index_close(index, AccessShareLock);

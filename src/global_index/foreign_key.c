@@ -163,6 +163,8 @@ key_refusal(const GlobalKey *key)
 			return "Its columns have other collations than those that they reference, or types that aren't converted to theirs.";
 		if (!OidIsValid(get_array_type(key->types[i])) || !OidIsValid(key_equality(key->types[i])))
 			return "One of its columns has a type that is not the server's own.";
+		if (key->count > 1 && type_is_rowtype(key->types[i]))
+			return "It has several columns, one of them of a composite type.";
 	}
 	return NULL;
 }

@@ -42,6 +42,7 @@
 #include "compat/noreturn.h"
 #include "compat/sql_function.h"
 #include "executor/statement_snapshot.h"
+#include "global_index/entry_plan.h"
 #include "global_index/foreign_key.h"
 #include "global_index/global_index.h"
 #include "lib/run_as.h"
@@ -327,16 +328,18 @@ child_values_text(const GlobalKey *key)
 	return buf.data;
 }
 
-/* The rows of parameters, from one on, that are arrays. */
+/*
+ * A query of the keys that are in parameters; of updates, if both, new ones,
+ * too.
+ */
 static char *
-key_params_text(int first, int count)
+key_params_text(const GlobalKey *key, bool both)
 {
-	StringInfoData buf;
+	ParamRows	rows = {0};
 
-	initStringInfo(&buf);
-	for (int i = 0; i < count; i++)
-		appendStringInfo(&buf, "%spg_catalog.unnest($%d)", i == 0 ? "" : ", ", first + i);
-	return buf.data;
+	for (int i = 0; i < (both ? 2 : 1) * key->count; i++)
+		param_rows_add(&rows, i + 1, get_array_type(key->types[i % key->count]));
+	return param_rows_query(&rows);
 }
 
 /* A condition: a table's columns are one of the keys. */
@@ -351,8 +354,7 @@ is_key_text(const GlobalKey *key, Oid relid, const AttrNumber *attnos, const cha
 		appendStringInfo(&buf, "%s%s%s OPERATOR(pg_catalog.=) ANY ($%d)", i == 0 ? "" : " AND ", prefix,
 						 quote_identifier(get_attname(relid, attnos[i], false)), i + 1);
 	if (key->count > 1)
-		appendStringInfo(&buf, " AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)", key_columns_text(key, relid, attnos, prefix),
-						 key_params_text(1, key->count));
+		appendStringInfo(&buf, " AND (%s) IN (%s)", key_columns_text(key, relid, attnos, prefix), key_params_text(key, false));
 	return buf.data;
 }
 
@@ -734,8 +736,8 @@ cascade_update_text(const GlobalKey *key)
 	}
 	for (int i = 0; i < key->count; i++)
 		appendStringInfo(&columns, "%snew_%d", i == 0 ? "" : ", ", i);
-	return psprintf("UPDATE %s c SET %s FROM ROWS FROM (%s) r(%s) WHERE %s%s", relation_qualified_name(key->child), set.data,
-					key_params_text(1, key->count * 2), columns.data, is_key_text(key, key->child, key->child_attnos, "c."),
+	return psprintf("UPDATE %s c SET %s FROM (%s) r(%s) WHERE %s%s", relation_qualified_name(key->child), set.data,
+					key_params_text(key, true), columns.data, is_key_text(key, key->child, key->child_attnos, "c."),
 					joined.data);
 }
 

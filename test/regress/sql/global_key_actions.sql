@@ -116,5 +116,27 @@ SELECT undistribute_table('b', cascade_via_foreign_keys => true);
 SELECT * FROM shard_keys WHERE "table" IN ('b', 'd') ORDER BY 1, 2;
 DELETE FROM a WHERE t = 12;
 SELECT count(*) FROM d;
+
+-- composite types
+CREATE TYPE part AS (n int, s text);
+CREATE TABLE things (id int PRIMARY KEY, place part, key part UNIQUE, x int, UNIQUE (x, key));
+SELECT create_distributed_table('things', 'place', colocate_with => 'none');
+INSERT INTO things (id, place.n, place.s, key.n, x) VALUES (3, 1, 'b', 1, 1), (4, 2, 'd', 2, 2);
+INSERT INTO things SELECT i, (i, 's' || i)::part, (i, 'k')::part, i FROM generate_series(10, 30) i;
+INSERT INTO things VALUES (100, (1, 'x'), (10, 'k'));
+DELETE FROM things WHERE id < 15;
+UPDATE things SET place = (7, 'all'), key.s = 'K' WHERE id > 20;
+SELECT id, place FROM things WHERE key IN ((25, 'K')::part, (16, 'k')::part) ORDER BY 1;
+SELECT citus_check_global_index('things_pkey'), citus_check_global_index('things_key_key'), citus_check_global_index('things_x_key_key');
+CREATE UNIQUE INDEX CONCURRENTLY things_later ON things (id, key);
+SELECT citus_check_global_index('things_later', repair => true);
+CREATE TABLE of_things (n int, thing part REFERENCES things (key) ON UPDATE CASCADE ON DELETE CASCADE, x int);
+SELECT create_distributed_table('of_things', 'n', colocate_with => 'none');
+INSERT INTO of_things SELECT i, (i, 'k')::part, i FROM generate_series(15, 20) i;
+INSERT INTO of_things VALUES (1, (1, 'z'), 1);
+UPDATE things SET key.s = 'KK' WHERE id IN (15, 16, 17);
+DELETE FROM things WHERE id IN (15, 18);
+SELECT * FROM of_things ORDER BY 1;
+ALTER TABLE of_things ADD FOREIGN KEY (thing, x) REFERENCES things (key, x);
 SET client_min_messages = warning;
 DROP SCHEMA global_key_actions CASCADE;
