@@ -64,6 +64,7 @@ def test_shard_count_of_all_that_are_colocated(cluster, connect, schema, session
 
 def test_what_keys_forbid_changes_nothing(cluster, connect, schema, session):
     """A key between tables that would not be colocated any more."""
+    session.execute("SET citus.global_indexes = refuse")
     for change in ("shard_count => 6, cascade_to_colocated => false", "distribution_column => 'part'"):
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="foreign key"):
             session.execute(f"SELECT alter_distributed_table('a', {change})")

@@ -81,6 +81,7 @@ def test_writers(keyed, connect):
     connection.execute("SELECT next_free()")
     assert value(connection, "SELECT count(*) FROM g WHERE k = 999") == 1
     check(keyed.coordinator)
+    connection.execute("SET citus.global_indexes = refuse")
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         connection.execute("ALTER TABLE g ADD FOREIGN KEY (t) REFERENCES parent ON DELETE CASCADE")
     connection.execute("TRUNCATE parent CASCADE")

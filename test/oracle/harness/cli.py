@@ -44,6 +44,8 @@ RUNS = [
     Run("gateway", "simple"),
     Run("gateway", "prepared"),
     Run("worker", "simple", disturb="moves"),
+    Run("worker", "simple", apart=True),
+    Run("coordinator", "simple", columnar=True),
 ]
 SAMPLE = 3
 

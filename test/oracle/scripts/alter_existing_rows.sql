@@ -106,9 +106,12 @@ ALTER TABLE ONLY p ALTER COLUMN a1 SET NOT NULL;
 ALTER TABLE ONLY p ADD COLUMN only_p int;
 ALTER TABLE ONLY p ADD CONSTRAINT only_check CHECK (v > 0);
 ALTER TABLE p1 ADD COLUMN only_p1 int;
+-- statement needs: colocation
 ALTER TABLE p1 DROP COLUMN v;
 ALTER TABLE p1 ALTER COLUMN a1 TYPE bigint;
+-- statement needs: colocation
 ALTER TABLE p ALTER COLUMN v TYPE bigint;
+-- statement needs: colocation
 ALTER TABLE p DROP COLUMN v;
 ALTER TABLE p RENAME COLUMN a1 TO b1;
 ALTER TABLE p1 RENAME COLUMN b1 TO c1;
@@ -166,5 +169,6 @@ CREATE TABLE q (k int, v bigint, b1 bigint NOT NULL);
 INSERT INTO q VALUES (1, 3000, 1), (2, 5000, 1);
 ALTER TABLE p DETACH PARTITION p3;
 CREATE TABLE n (k int, v int);
+-- statement needs: colocation
 ALTER TABLE p ATTACH PARTITION n FOR VALUES FROM (3000) TO (4000);
 DROP TABLE n;

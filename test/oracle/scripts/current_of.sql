@@ -1,5 +1,6 @@
 -- UPDATE and DELETE .. WHERE CURRENT OF a cursor that locks its rows.
 --
+-- needs: colocation
 -- distribute: t(id), u(k) with none, tr(id) with none, keys(a) with none, r reference, s single
 
 CREATE TABLE t (id int PRIMARY KEY, v text, n int DEFAULT 0);

@@ -193,6 +193,7 @@ INSERT INTO named VALUES (1, '10'), (2, '20');
 INSERT INTO named VALUES (3, NULL);
 ALTER TABLE named ADD CONSTRAINT short CHECK (length(named.v) < 4 AND o_ddl.named.id < 1000);
 ALTER TABLE named ADD COLUMN m int GENERATED ALWAYS AS (named.id * 2) STORED;
+-- statement needs: colocation
 ALTER TABLE named ALTER COLUMN v TYPE int USING named.v::int + 1;
 ALTER TABLE named ADD COLUMN w int DEFAULT 7 CHECK (named.w > 0);
 CREATE UNIQUE INDEX ON named (id, (named.v + 1)) WHERE named.w > 0;
@@ -208,6 +209,7 @@ DROP TABLE named;
 
 -- What depends on a column is reported first.
 CREATE VIEW of_made AS SELECT id FROM made;
+-- statement needs: colocation
 ALTER TABLE made DROP COLUMN v, DROP COLUMN id;
 ALTER TABLE made DROP COLUMN id;
 SELECT count(*) FROM of_made;
@@ -218,4 +220,5 @@ DROP TABLE of_type;
 DROP TABLE made;
 DROP TABLE made, of_type;
 DROP VIEW on_of_type;
+-- statement needs: colocation
 DROP TABLE made, of_type;

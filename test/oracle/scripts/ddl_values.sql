@@ -29,10 +29,12 @@ CREATE FUNCTION h(VARIADIC "any") RETURNS int LANGUAGE internal IMMUTABLE AS 'pg
 -- setup ends
 ALTER TABLE d ALTER COLUMN v TYPE bigint USING nextval('sq');
 SELECT count(DISTINCT v), min(v) > 0 FROM d;
+-- statement needs: colocation
 ALTER TABLE d ALTER COLUMN w TYPE text USING w || nextval('"Odd seq"'::regclass);
 SELECT count(DISTINCT w), bool_and(length(w) > 3) FROM d;
 ALTER TABLE one ALTER COLUMN v TYPE bigint USING pg_catalog.nextval('sq') + v;
 SELECT count(DISTINCT v) FROM one;
+-- statement needs: colocation
 ALTER TABLE parted ALTER COLUMN v TYPE bigint USING nextval('sq');
 SELECT count(DISTINCT v) FROM parted;
 ALTER TABLE d ALTER COLUMN v TYPE int USING nextval('no_sequence');

@@ -228,6 +228,7 @@ SELECT id, (SELECT sum(q.w) FROM (SELECT w FROM c WHERE c.n < a.x AND c.w > (SEL
 CREATE TYPE pair AS (x numeric, y int);
 CREATE TABLE pairs (id int, p pair, v int);
 CREATE TABLE holders (id int, n int, p pair);
+-- statement needs: colocation
 CREATE UNIQUE INDEX ON pairs (id, p record_image_ops);
 INSERT INTO pairs VALUES (1, ROW (1.0, 1), 10), (1, ROW (1.00, 1), 20), (2, ROW (2, 2), 30);
 INSERT INTO holders SELECT g, g % 3, ROW (g % 3, g % 3)::pair FROM generate_series(1, 60) g;

@@ -59,6 +59,7 @@ SELECT * FROM (SELECT customer, count(*) FROM orders GROUP BY customer ORDER BY 
 SELECT * FROM orders ORDER BY (meta -> 'a' ->> 'b')::int, id OFFSET 20 LIMIT 5;
 SELECT id, count(*) OVER () AS total FROM orders WHERE status = 'paid' ORDER BY id LIMIT 5 OFFSET 5;
 -- upserts
+-- statement needs: colocation
 INSERT INTO products (sku, name, price) SELECT * FROM unnest(ARRAY['sku1','sku2','new1','new2'], ARRAY['A','B','C','D'], ARRAY[1.0, 2.0, 3.0, 4.0]) ON CONFLICT (sku) DO UPDATE SET name = excluded.name, price = products.price + excluded.price, updated = products.updated + 1 WHERE products.price < 3 RETURNING sku, name, price, updated, xmax = 0 AS inserted;
 INSERT INTO products (sku, name) VALUES ('sku1', 'x'), ('new3', 'y') ON CONFLICT DO NOTHING RETURNING sku;
 WITH input (sku, name) AS (VALUES ('sku3', 'q'), ('new4', 'r')), ins AS (INSERT INTO products (sku, name) SELECT * FROM input ON CONFLICT (sku) DO NOTHING RETURNING sku, 'ins' AS how) SELECT * FROM ins UNION ALL SELECT p.sku, 'old' FROM products p JOIN input USING (sku) ORDER BY 1, 2;
@@ -114,6 +115,7 @@ SELECT b, count(m.*), coalesce(max(val), 0) FROM generate_series(timestamptz '20
 SELECT DISTINCT ON (device) device, at, val FROM measures WHERE at < '2024-02-01' ORDER BY device, at DESC;
 SELECT device, percentile_cont(0.5) WITHIN GROUP (ORDER BY val), mode() WITHIN GROUP (ORDER BY val), corr(val, device) IS NULL FROM measures GROUP BY 1 ORDER BY 1;
 SELECT device, at, first_value(val) OVER w, nth_value(val, 2) OVER w, avg(val) OVER (PARTITION BY device ORDER BY at ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM measures WHERE device < 2 WINDOW w AS (PARTITION BY device ORDER BY at RANGE BETWEEN interval '1 day' PRECEDING AND CURRENT ROW) ORDER BY 1, 2;
+-- statement needs: colocation
 INSERT INTO measures SELECT device, at + interval '40 days', val FROM measures WHERE device = 3 ON CONFLICT (device, at) DO UPDATE SET val = excluded.val + 100;
 SELECT tableoid::regclass::text, count(*), sum(val) FROM measures GROUP BY 1 ORDER BY 1;
 DELETE FROM measures m USING (SELECT device, max(at) AS at FROM measures GROUP BY device) k WHERE m.device = k.device AND m.at = k.at RETURNING m.device, m.at, m.val;

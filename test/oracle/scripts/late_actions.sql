@@ -48,6 +48,7 @@ WITH t AS (DELETE FROM ref WHERE id IN (SELECT v FROM dist WHERE k < 4) RETURNIN
 SELECT * FROM dist ORDER BY k;
 ROLLBACK;
 BEGIN;
+-- statement needs: colocation
 WITH t AS (DELETE FROM ref WHERE id = 1) UPDATE noted SET id = 2 WHERE id = 1 AND k < 9;
 SELECT * FROM noted ORDER BY k;
 ROLLBACK;

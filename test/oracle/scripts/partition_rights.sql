@@ -66,6 +66,7 @@ UPDATE rp SET a = chr(98 + d % 2) WHERE d IN (8, 9) RETURNING a, d;
 UPDATE rp SET d = other.b FROM other WHERE other.b = rp.b RETURNING rp.c < 0;
 DELETE FROM rp WHERE d = (SELECT max(b) FROM other) AND c % 2 = 0;
 INSERT INTO rp SELECT 'a', b, c + 1000, b FROM other;
+-- statement needs: colocation
 INSERT INTO rp VALUES ('a', 1, 1, 1), ('b', 4, 4, 4) ON CONFLICT (a, b, c) DO UPDATE SET d = excluded.d + (SELECT max(b) FROM other);
 MERGE INTO rp USING other ON rp.c = other.c WHEN MATCHED THEN UPDATE SET d = other.b WHEN NOT MATCHED THEN INSERT VALUES ('c', other.b, other.c, 0);
 UPDATE tr SET c = c WHERE b = 1;
@@ -138,6 +139,7 @@ SELECT * FROM tr ORDER BY c;
 -- The server makes foreign keys again for new types.
 SET ROLE o_part_owner;
 ALTER TABLE ref ALTER COLUMN id TYPE bigint;
+-- statement needs: colocation
 ALTER TABLE refing ALTER COLUMN r TYPE bigint;
 ALTER TABLE ref ALTER COLUMN id TYPE int USING id + 1;
 ALTER TABLE ref ALTER COLUMN id TYPE int, ALTER COLUMN v TYPE numeric USING v / 2.0;

@@ -64,7 +64,9 @@ INSERT INTO e1 VALUES (503, '2020-02-05', 'z', 5);
 INSERT INTO e1 VALUES (504, '2020-01-06', 'z', 5);
 INSERT INTO e (id, at, n) SELECT id + 1000, '2020-01-09', n FROM u;
 INSERT INTO e SELECT id + 2000, at, v, n FROM e WHERE id < 20;
+-- statement needs: colocation
 INSERT INTO l VALUES (3, 'one', 8) ON CONFLICT (id, tag) DO UPDATE SET n = excluded.n + l.n RETURNING *;
+-- statement needs: colocation
 INSERT INTO l SELECT i, 'one', 0 FROM generate_series(1, 9) i ON CONFLICT DO NOTHING;
 INSERT INTO l VALUES (3, 'one', 8);
 SELECT count(*), sum(n) FROM l;
@@ -152,23 +154,29 @@ INSERT INTO e VALUES (1, '2020-04-02');
 INSERT INTO e VALUES (1, '2020-04-02', NULL, 2000);
 CREATE TABLE x (LIKE e INCLUDING ALL);
 INSERT INTO x SELECT i, '2020-05-01'::date + i % 28, 'q', i FROM generate_series(1, 10) i;
+-- statement needs: colocation
 ALTER TABLE e ATTACH PARTITION x FOR VALUES FROM ('2020-05-10') TO ('2020-06-01');
+-- statement needs: colocation
 ALTER TABLE e ATTACH PARTITION x FOR VALUES FROM ('2020-05-01') TO ('2020-06-01');
 SELECT count(*) FROM x;
 SELECT count(*) FROM e;
+-- statement needs: colocation
 ALTER TABLE e DETACH PARTITION x;
 SELECT count(*) FROM e;
 ALTER TABLE x DROP CONSTRAINT e_n_check;
 INSERT INTO x VALUES (11, '2020-05-01', 'q', -1000);
 ALTER TABLE x ADD CONSTRAINT e_n_check CHECK (n > -100);
 DELETE FROM x WHERE id = 11;
+-- statement needs: colocation
 ALTER TABLE e ATTACH PARTITION x FOR VALUES FROM ('2020-05-01') TO ('2020-06-01');
 ALTER TABLE x ADD CONSTRAINT e_n_check CHECK (n > -100);
+-- statement needs: colocation
 ALTER TABLE e ATTACH PARTITION x FOR VALUES FROM ('2020-05-01') TO ('2020-06-01');
 SELECT count(*) FROM e;
 CREATE TABLE x2 (n int, v text, k int, at date NOT NULL, dropped int, id int, CONSTRAINT e_n_check CHECK (n > -100));
 ALTER TABLE x2 DROP COLUMN dropped;
 INSERT INTO x2 VALUES (5, 'v', 1, '2020-06-05', 66);
+-- statement needs: colocation
 ALTER TABLE e ATTACH PARTITION x2 FOR VALUES FROM ('2020-06-01') TO ('2020-07-01');
 SELECT * FROM e WHERE id = 66 AND at > '2020-06-01';
 INSERT INTO e VALUES (67, '2020-06-07', 'w', 8, 2);
@@ -251,6 +259,7 @@ CREATE TABLE referenced_2 PARTITION OF referenced FOR VALUES FROM (10) TO (20);
 CREATE TABLE referencing (k int, v int) PARTITION BY RANGE (v);
 CREATE TABLE referencing_1 PARTITION OF referencing FOR VALUES FROM (0) TO (10);
 INSERT INTO referenced SELECT i, i FROM generate_series(0, 19) i;
+-- statement needs: colocation
 ALTER TABLE referencing ADD FOREIGN KEY (k, v) REFERENCES referenced;
 CREATE TABLE referencing_2 PARTITION OF referencing DEFAULT;
 INSERT INTO referencing SELECT i, i FROM generate_series(0, 19, 3) i;

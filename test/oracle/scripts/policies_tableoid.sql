@@ -65,7 +65,9 @@ INSERT INTO p SELECT g,'x',g FROM generate_series(2,40) g;
 UPDATE p SET v='c' WHERE id=1;
 UPDATE p SET v='d';
 UPDATE p SET v='e' FROM generate_series(1,5) g WHERE g=p.k;
+-- statement needs: colocation
 UPDATE p SET k=k+40 WHERE k<6;
+-- statement needs: colocation
 UPDATE p SET k=k+40;
 DELETE FROM p WHERE k=47;
 MERGE INTO p USING (VALUES (1),(2)) s(a) ON a=id WHEN MATCHED THEN UPDATE SET v='m' WHEN NOT MATCHED THEN INSERT VALUES (a,'n',a);

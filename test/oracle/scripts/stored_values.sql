@@ -1,6 +1,6 @@
 -- How values are stored: what only the node with the row can tell.
 --
--- needs: citus.enable_query_pushdown heap
+-- needs: citus.enable_query_pushdown heap colocation
 --
 -- distribute: cs(id), other(id) with cs, part(id), one single, r reference
 

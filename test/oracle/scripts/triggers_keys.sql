@@ -38,5 +38,6 @@ DELETE FROM child WHERE id = 12;
 SELECT what FROM log ORDER BY seq;
 SELECT * FROM child ORDER BY id;
 ALTER TABLE child DROP CONSTRAINT child_id_n_fkey;
+-- statement needs: colocation
 -- cluster fails: 0A000
 ALTER TABLE child ADD FOREIGN KEY (id, n) REFERENCES parent ON DELETE CASCADE;

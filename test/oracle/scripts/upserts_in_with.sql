@@ -569,6 +569,7 @@ WITH a AS (INSERT INTO q SELECT i, 0, 0 FROM generate_series(30001, 40000) i RET
 SELECT count(*), sum(id), sum(v) FROM q;
 
 -- partitioned tables: allowed beside writes of other tables, refused beside other writes of the same
+-- statement needs: colocation
 WITH a AS (UPDATE o SET v = v + 1 RETURNING id, v) INSERT INTO p SELECT id, v, id * 3 FROM a ON CONFLICT (id, w) DO UPDATE SET v = p.v + EXCLUDED.v;
 SELECT * FROM p;
 -- cluster fails: 0A000

@@ -42,6 +42,7 @@ SELECT DISTINCT dept, first_value(id) OVER (PARTITION BY dept ORDER BY salary DE
 SELECT DISTINCT count(*) OVER (PARTITION BY region_id) FROM sales;
 SELECT id, salary FROM staff ORDER BY rank() OVER (ORDER BY salary DESC), id LIMIT 5;
 SELECT count(*) OVER () FROM sales LIMIT 1;
+-- statement needs: colocation
 SELECT region_id, row_number() OVER (ORDER BY region_id) FROM sales WHERE region_id = 5 ORDER BY day LIMIT 3;
 SELECT day, amount, lag(amount) OVER (ORDER BY day) FROM sales WHERE region_id = 7 ORDER BY day;
 SELECT r.id, row_number() OVER (ORDER BY r.name DESC) FROM regions r ORDER BY 1;
