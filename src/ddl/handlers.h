@@ -8,6 +8,7 @@
 #ifndef CITUS_DDL_HANDLERS_H
 #define CITUS_DDL_HANDLERS_H
 
+#include "catalog/metadata.h"
 #include "ddl/utility_call.h"
 
 /* extension_update.c */
@@ -83,6 +84,12 @@ extern bool alter_publication_utility(UtilityCall *call);
 extern bool alter_subscription_utility(UtilityCall *call);
 extern bool create_publication_utility(UtilityCall *call);
 extern bool create_subscription_utility(UtilityCall *call);
+
+/*
+ * replication.c: errors, with a hint, if an ALTER TABLE makes a table unlogged
+ * one of whose shards on this node is being moved online.
+ */
+extern void publication_check_unlogged(const AlterTableStmt *stmt, const DistTable *table);
 
 /* logical_only.c: statements that don't reach shards */
 extern bool comment_utility(UtilityCall *call);

@@ -18,6 +18,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_publication.h"
+#include "catalog/pg_publication_rel.h"
 #include "catalog/pg_subscription.h"
 #include "catalog/pg_subscription_rel.h"
 #include "commands/defrem.h"
@@ -30,6 +31,7 @@
 #include "catalog/node.h"
 #include "catalog/object_scope.h"
 #include "ddl/handlers.h"
+#include "table/shards.h"
 
 /*
  * The first distributed or reference table that a subscription writes, or
@@ -204,4 +206,37 @@ alter_publication_utility(UtilityCall *call)
 		return false;
 	utility_run(call);
 	return true;
+}
+
+/* Whether a shard is in the publication of a move. */
+static bool
+is_being_moved(Oid shard)
+{
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(PublicationRelRelationId, PublicationRelPrrelidPrpubidIndexId,
+													 Anum_pg_publication_rel_prrelid, shard))
+	{
+		const char *name = get_publication_name(((Form_pg_publication_rel) GETSTRUCT(row->tuple))->prpubid, true);
+
+		if (name != NULL && strncmp(name, MOVE_PUBLICATION_PREFIX, strlen(MOVE_PUBLICATION_PREFIX)) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+publication_check_unlogged(const AlterTableStmt *stmt, const DistTable *table)
+{
+	bool		unlogged = false;
+
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
+		unlogged = unlogged || cmd->subtype == AT_SetUnLogged;
+	if (!unlogged)
+		return;
+	foreach_oid(shard, local_shard_relids(table))
+		if (is_being_moved(shard))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot change table \"%s\" to unlogged while a shard of it is being moved or split", get_rel_name(table->relid)),
+					 errdetail("Changes of unlogged tables are not in the WAL, from which the move takes them."),
+					 errhint("Try again when the move has ended.")));
 }

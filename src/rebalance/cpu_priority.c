@@ -53,7 +53,8 @@ cpu_priority_init(void)
 {
 	DefineCustomIntVariable("citus.cpu_priority",
 							"Sets the nice value of this session's process.",
-							"Higher values mean a lower priority. 0 means that of the server.",
+							"Higher values mean a lower priority. 0 means that of the server. Without rights of the operating system "
+							"(RLIMIT_NICE), a session can't raise its priority again, not even to the former one: it keeps the lower one, with a warning.",
 							&cpu_priority, 0, LEAST_NICE, NICEST, PGC_SUSET, 0, NULL, assign_cpu_priority, NULL);
 	DefineCustomIntVariable("citus.cpu_priority_for_logical_replication_senders",
 							"Sets citus.cpu_priority of the session that copies the rows of a shard that is moved.",

@@ -364,7 +364,7 @@ channel_of_owner(Oid owner)
 	}
 	channel = palloc0(sizeof(MoveChannel));
 	channel->owner = owner;
-	snprintf(channel->publication, MOVE_NAME_SIZE, "citus_shard_move_publication_%d_%u_" INT64_FORMAT,
+	snprintf(channel->publication, MOVE_NAME_SIZE, MOVE_PUBLICATION_PREFIX "%d_%u_" INT64_FORMAT,
 			 node_of_group(current_move->target)->nodeid, owner, current_move->operation);
 	snprintf(channel->slot, MOVE_NAME_SIZE, MOVE_SLOT_PREFIX "%d_%u_" INT64_FORMAT,
 			 node_of_group(current_move->target)->nodeid, owner, current_move->operation);

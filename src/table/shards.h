@@ -12,6 +12,12 @@
 #include "nodes/parsenodes.h"
 
 /*
+ * What the names of publications begin with that have shards while these are
+ * being moved.
+ */
+#define MOVE_PUBLICATION_PREFIX "citus_shard_move_publication_"
+
+/*
  * Indexes (integer List) of the table's shards that are placed on this node;
  * NIL for a reference table.
  */

@@ -136,6 +136,11 @@ def test_cpu_priority(cluster, coordinator, table, connect):
     assert niceness(pid) == nicer
     with pytest.raises(psycopg.errors.InvalidParameterValue):
         session.execute("SET citus.cpu_priority = 20")
+    warnings = []
+    session.add_notice_handler(lambda warning: warnings.append(warning.message_hint))
+    session.execute("RESET citus.cpu_priority")
+    assert niceness(pid) == (nicer if warnings else before)
+    assert all("RLIMIT_NICE" in hint for hint in warnings)
     shard, source = rows(coordinator, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = %s::regclass LIMIT 1", [table])[0]
     target = next(node.port for node in cluster.workers if node.port != source)
     mover = connect(cluster.coordinator)
