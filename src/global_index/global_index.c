@@ -143,15 +143,11 @@ index_has_column(Relation index, AttrNumber dist_attno)
 	return false;
 }
 
-/*
- * Entries are written as arrays of their columns, which unnest() makes rows
- * of: of composite values, their columns.
- */
+/* Entries are written as arrays of their columns. */
 static bool
 has_array_type(Oid type)
 {
-	type = getBaseType(type);
-	return OidIsValid(get_array_type(type)) && !type_is_rowtype(type);
+	return OidIsValid(get_array_type(getBaseType(type)));
 }
 
 /* Why a unique index can't be global, or NULL. */
@@ -163,7 +159,7 @@ definition_refusal(Relation rel, Relation index, AttrNumber dist_attno)
 	if (form->indisexclusion)
 		return "It is an exclusion constraint.";
 	if (!has_array_type(TupleDescAttr(RelationGetDescr(rel), dist_attno - 1)->atttypid))
-		return "The distribution column has a composite type, or one of which there are no arrays.";
+		return "The distribution column has a type of which there are no arrays.";
 	for (int i = 0; i < form->indnkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);

@@ -194,14 +194,6 @@ SELECT * FROM upserts ORDER BY k;
 SELECT citus_check_global_index('upserts_pkey'), citus_check_global_index('upserts_e_key');
 DROP TABLE upserts;
 
--- entries can't have composite values, which unnest() would make columns of
-CREATE TYPE pair AS (x int, y int);
-CREATE TABLE pairs (id int PRIMARY KEY, p pair);
-SELECT create_distributed_table('pairs', 'p');
-SELECT create_distributed_table('pairs', 'id');
-DROP TABLE pairs;
-DROP TYPE pair;
-
 -- the owner's policies hide no rows from it
 \set SHOW_CONTEXT never
 CREATE ROLE global_index_owner;
