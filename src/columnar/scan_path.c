@@ -32,6 +32,9 @@
 /* What it costs to expand a value, as a share of cpu_operator_cost. */
 #define EXPAND_COST 0.04
 
+/* The share of what conditions cost by row that vectors save. */
+#define VECTOR_SAVES 0.8
+
 /* To find a row's values in expanded chunks, in units of that. */
 #define FETCH_COST 40
 
@@ -111,16 +114,81 @@ columnar_path_is_scan(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &columnar_path_methods;
 }
 
+static bool
+is_plain_operand(Node *node)
+{
+	if (IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	return (IsA(node, Var) && ((Var *) node)->varattno > 0) || IsA(node, Const) || IsA(node, Param);
+}
+
+/*
+ * Whether a condition is likely to have a vector form (row_filter.h): it
+ * compares a column with something plain.
+ */
+static bool
+is_vector_condition(Node *condition)
+{
+	List	   *args;
+
+	if (is_andclause(condition) || is_orclause(condition))
+	{
+		foreach_ptr(Node, arm, ((BoolExpr *) condition)->args)
+		{
+			if (!is_vector_condition(arm))
+				return false;
+		}
+		return true;
+	}
+	if (IsA(condition, OpExpr))
+		args = ((OpExpr *) condition)->args;
+	else if (IsA(condition, ScalarArrayOpExpr))
+		args = ((ScalarArrayOpExpr *) condition)->args;
+	else
+		return IsA(condition, NullTest) || is_plain_operand(condition);
+	foreach_ptr(Node, arg, args)
+	{
+		if (!is_plain_operand(arg))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What conditions with a vector form save of the cost of a sequential scan:
+ * most of their evaluation, and the making of rows that don't pass them.
+ */
+static Cost
+vectors_save(PlannerInfo *root, RelOptInfo *rel)
+{
+	QualCost	cost = {0};
+	double		passing = 1;
+
+	if (!columnar_enable_vectorization)
+		return 0;
+	foreach_node(RestrictInfo, clause, rel->baserestrictinfo)
+	{
+		QualCost	one;
+
+		if (!is_vector_condition((Node *) clause->clause))
+			continue;
+		cost_qual_eval_node(&one, (Node *) clause, root);
+		cost.per_tuple += one.per_tuple;
+		passing *= clause_selectivity(root, (Node *) clause, 0, JOIN_INNER, NULL);
+	}
+	return rel->tuples * ((1 - passing) * cpu_tuple_cost + cost.per_tuple) * VECTOR_SAVES;
+}
+
 /*
  * A columnar scan in the place of one of the server's, which reads and expands
- * all columns; or that one.  Both pay for the conditions.
+ * all columns, and evaluates conditions by row; or that one.
  */
 static Path *
-make_scan_path(RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
+make_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
 {
 	CustomPath *path;
 	double		share = share_of_columns(rel, attnos);
-	double		saved = (1 - share) * (rel->pages * seq_page_cost) / Max(seqscan->parallel_workers, 1);
+	double		saved = ((1 - share) * (rel->pages * seq_page_cost) + vectors_save(root, rel)) / Max(seqscan->parallel_workers, 1);
 
 	if (!columnar_enable_custom_scan || !values_suffice(attnos))
 		return seqscan;
@@ -293,12 +361,12 @@ columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 
 	foreach_ptr(Path, bitmap, bitmaps)
 		add_path(rel, bitmap);
-	add_path(rel, make_scan_path(rel, create_seqscan_path(root, rel, rel->lateral_relids, 0), attnos));
+	add_path(rel, make_scan_path(root, rel, create_seqscan_path(root, rel, rel->lateral_relids, 0), attnos));
 	if (rel->consider_parallel && rel->lateral_relids == NULL)
 	{
 		int			workers = compute_parallel_worker(rel, rel->pages, -1, max_parallel_workers_per_gather);
 
 		if (workers > 0)
-			add_partial_path(rel, make_scan_path(rel, create_seqscan_path(root, rel, NULL, workers), attnos));
+			add_partial_path(rel, make_scan_path(root, rel, create_seqscan_path(root, rel, NULL, workers), attnos));
 	}
 }

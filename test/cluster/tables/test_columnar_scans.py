@@ -49,6 +49,16 @@ def test_columns_of_few_rows_are_fetched_late(table, schema, coordinator):
         assert "ColumnarFetch" not in str(rows(coordinator, f"EXPLAIN SELECT * FROM {table} ORDER BY a LIMIT 1000"))
 
 
+def test_conditions_in_vectors_cost_less(table, coordinator):
+    """So that a scan is chosen where an index finds many rows; not those that the executor evaluates, nor those of ctids."""
+    for condition, less in (("a < 100", True), ("a > 10 AND (b = 'k1' OR b IS NULL)", True), ("a % 7 = 0", False), ("ctid < '(2147483655,77)'", False)):
+        costs = []
+        for setting in ("on", "off"):
+            coordinator.execute(f"SET columnar.enable_vectorization = {setting}; SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_tidscan = off")
+            costs.append(rows(coordinator, f"EXPLAIN (FORMAT json) SELECT a FROM {table} WHERE {condition}")[0][0][0]["Plan"]["Total Cost"])
+        assert (costs[0] < costs[1] * 0.9) == less, condition
+
+
 def test_current_row_of_a_late_fetch(table, coordinator):
     """UPDATE .. WHERE CURRENT OF changes the row that the cursor has returned last, of stripes or not."""
     coordinator.execute(f"ALTER TABLE {table} ADD COLUMN c text")
