@@ -313,6 +313,8 @@ class ScriptRun:
             done = self.cluster.execute(apart.command())
             if done.kind == "rows":
                 return apart, done
+        if self.run.apart and placement.kind == "hash":
+            placement = replace(placement, colocate_with="none")
         return placement, self.cluster.execute(placement.command())
 
     def _columns_outside_keys(self, table):

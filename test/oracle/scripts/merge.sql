@@ -17,10 +17,8 @@ INSERT INTO rsrc SELECT i, i * 100 FROM generate_series(4, 9) i;
 INSERT INTO s SELECT i, i FROM generate_series(1, 6) i;
 INSERT INTO l SELECT i, i FROM generate_series(1, 6) i;
 CREATE TABLE owner (id int PRIMARY KEY, v int);
--- statement needs: colocation
 CREATE TABLE owned (id int PRIMARY KEY REFERENCES owner ON DELETE CASCADE);
 INSERT INTO owner SELECT i, i FROM generate_series(1, 8) i;
--- statement needs: colocation
 INSERT INTO owned SELECT i FROM generate_series(1, 4) i;
 
 -- setup ends
@@ -28,12 +26,9 @@ INSERT INTO owned SELECT i FROM generate_series(1, 4) i;
 BEGIN;
 MERGE INTO owner o USING (VALUES (5), (6), (1)) AS s (k) ON o.id = s.k WHEN MATCHED AND o.v > 4 THEN UPDATE SET id = o.id + 100 WHEN MATCHED THEN DELETE;
 SELECT * FROM owner ORDER BY id;
--- statement needs: colocation
 SELECT * FROM owned ORDER BY id;
 ROLLBACK;
--- statement needs: colocation
 MERGE INTO owner o USING (VALUES (2)) AS s (k) ON o.id = s.k WHEN MATCHED THEN UPDATE SET id = o.id + 100;
--- statement needs: colocation
 SELECT (SELECT count(*) FROM owner), (SELECT count(*) FROM owned);
 BEGIN;
 MERGE INTO t USING src ON t.id = src.id WHEN MATCHED THEN UPDATE SET v = src.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (src.id, src.v);

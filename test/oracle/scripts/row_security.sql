@@ -34,7 +34,6 @@ CREATE TABLE strict (id int PRIMARY KEY, v text);
 CREATE TABLE forced (id int PRIMARY KEY, v int);
 CREATE TABLE mixed (id int PRIMARY KEY, a int, b text);
 CREATE TABLE parent (id int PRIMARY KEY, v text);
--- statement needs: colocation
 CREATE TABLE child (parent_id int REFERENCES parent ON DELETE CASCADE, n int, PRIMARY KEY (parent_id, n));
 CREATE TABLE plain (id int PRIMARY KEY, a int);
 CREATE TABLE tiny (id int PRIMARY KEY, who name, v int);
@@ -47,7 +46,6 @@ INSERT INTO strict VALUES (1, 'x'), (2, 'y');
 INSERT INTO forced SELECT i, i * 10 FROM generate_series(1, 10) i;
 INSERT INTO mixed SELECT i, i % 6, 'm' || i FROM generate_series(1, 18) i;
 INSERT INTO parent SELECT i, 'p' || i FROM generate_series(1, 6) i;
--- statement needs: colocation
 INSERT INTO child SELECT 1 + i % 5, i FROM generate_series(1, 12) i;
 INSERT INTO plain SELECT i, i % 3 FROM generate_series(1, 12) i;
 INSERT INTO tiny VALUES (1, 'o_rs_ann', 1), (2, 'o_rs_ben', 2), (3, 'o_rs_cyd', 3);
@@ -418,18 +416,16 @@ INSERT INTO forced VALUES (20, 70);
 INSERT INTO forced VALUES (21, 70) RETURNING *;
 DELETE FROM forced WHERE id = 8;
 DELETE FROM forced WHERE id = 1 RETURNING *;
--- statement needs: colocation
 INSERT INTO child VALUES (3, 100);
--- statement needs: colocation
 INSERT INTO child VALUES (9, 100);
 DELETE FROM parent WHERE id = 3;
+-- statement needs: colocation
 DELETE FROM parent WHERE id = 2;
 SELECT * FROM parent ORDER BY id;
 INSERT INTO parent VALUES (9, 'nine');
 UPDATE parent SET v = v || '*' RETURNING *;
 RESET ROLE;
 SELECT * FROM forced ORDER BY id;
--- statement needs: colocation
 SELECT * FROM child ORDER BY parent_id, n;
 
 -- Views: policies for their owner, or for their user.
