@@ -411,6 +411,9 @@ citus_remove_node(PG_FUNCTION_ARGS)
  * reads that can't reach it; then they use the new address.  force terminates
  * transactions that have written there and are still running after
  * lock_cooldown ms.
+ *
+ * The new address may be that of a secondary of the node, which has been
+ * promoted: its row is removed.
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
@@ -423,15 +426,18 @@ citus_update_node(PG_FUNCTION_ARGS)
 	char	   *assignments = psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port);
 	ClusterNode *node;
 	ClusterNode *present;
+	int32		promoted = 0;
 	List	   *left_out;
 	char	   *error;
 
 	members_check_address(host, port);
 	node = node_require_id(nodeid);
 	present = node_at_address(host, port);
-	if (present != NULL && present->nodeid != nodeid)
+	if (present != NULL && node->is_primary && present->is_secondary && present->groupid == node->groupid)
+		promoted = present->nodeid;
+	else if (present != NULL && present->nodeid != nodeid)
 		members_check_address_is_free(host, port);
-	if (present != NULL)
+	else if (present != NULL)
 		PG_RETURN_VOID();
 
 	left_out = members_leave_out_unreachable(own_group(node));
@@ -439,6 +445,8 @@ citus_update_node(PG_FUNCTION_ARGS)
 		node_exclude_address_everywhere(node->groupid, left_out, force ? Max(cooldown, 0) : NO_COOLDOWN);
 	else
 		node_exclude_changes_everywhere(left_out);
+	if (promoted != 0)
+		members_delete(promoted, left_out);
 	members_set(nodeid, assignments, left_out);
 
 	/* the node itself gets the change at its new address, or has it */
@@ -447,6 +455,8 @@ citus_update_node(PG_FUNCTION_ARGS)
 	else if (list_member_int(left_out, node->groupid) && node->is_active && server_writable(host, port, &error))
 	{
 		left_out = list_delete_int(left_out, node->groupid);
+		if (promoted != 0)
+			remote_exec(node->groupid, psprintf("DELETE FROM pg_catalog.pg_dist_node WHERE nodeid = %d", promoted));
 		remote_exec(node->groupid, psprintf("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d",
 											assignments, nodeid));
 	}

@@ -423,10 +423,9 @@ def test_promotion(accounts):
         node.kill()
         standby.promote()
         accounts.replace(node, standby)
-        # the promoted server can't be told by its address of before
-        for told in accounts.coordinator, accounts.workers[1], standby:
-            told.sql(f"DELETE FROM pg_dist_node WHERE nodeport = {standby.port}")
         accounts.coordinator.sql(f"SELECT citus_update_node(nodeid, '127.0.0.1', {standby.port}) FROM pg_dist_node WHERE nodeport = {node.port}")
+        for told in accounts.nodes:
+            assert told.sql(f"SELECT noderole FROM pg_dist_node WHERE nodeport = {standby.port}") == "primary"
         accounts.standbys[0] = follow(accounts, standby)
         before = load.counts.get("check_total", 0)
         wait_until(lambda: load.stop.is_set() or load.counts.get("check_total", 0) > before + 3, "reads")
