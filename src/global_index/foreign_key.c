@@ -53,6 +53,21 @@
 
 SQL_FUNCTION(citus_internal_global_key_attach);
 
+/*
+ * Whether values of a type become those of another one implicitly: by nothing,
+ * or by a function of one argument, *function.
+ */
+static bool
+has_simple_cast(Oid from, Oid to, Oid *function)
+{
+	Oid			found = InvalidOid;
+	CoercionPathType path = from == to ? COERCION_PATH_RELABELTYPE : find_coercion_pathway(to, from, COERCION_IMPLICIT, &found);
+	bool		simple = path == COERCION_PATH_RELABELTYPE || (path == COERCION_PATH_FUNC && get_func_nargs(found) == 1);
+
+	*function = simple ? found : InvalidOid;
+	return simple;
+}
+
 GlobalKey *
 global_key_of_tuple(HeapTuple tuple)
 {
@@ -78,12 +93,14 @@ global_key_of_tuple(HeapTuple tuple)
 		int32		typmod;
 		Oid			collation;
 
-		get_atttypetypmodcoll(key->parent, key->parent_attnos[i], &key->types[i], &typmod, &key->collations[i]);
+		get_atttypetypmodcoll(key->parent, key->parent_attnos[i], &key->parent_types[i], &typmod, &key->collations[i]);
 		get_atttypetypmodcoll(key->child, key->child_attnos[i], &key->child_types[i], &typmod, &collation);
-		key->types[i] = getBaseType(key->types[i]);
+		key->parent_types[i] = getBaseType(key->parent_types[i]);
 		key->child_types[i] = getBaseType(key->child_types[i]);
-		if (key->child_types[i] != key->types[i])
-			(void) find_coercion_pathway(key->types[i], key->child_types[i], COERCION_IMPLICIT, &key->casts[i]);
+		if (has_simple_cast(key->child_types[i], key->parent_types[i], &key->child_casts[i]))
+			key->types[i] = key->parent_types[i];
+		else if (has_simple_cast(key->parent_types[i], key->child_types[i], &key->parent_casts[i]))
+			key->types[i] = key->child_types[i];
 	}
 	return key;
 }
@@ -120,28 +137,6 @@ triggers_of_key(Oid constraint)
 }
 
 /*
- * Whether values of a column become those of the column that it references
- * implicitly, by nothing or by a function of one argument.
- */
-static bool
-has_simple_cast(const GlobalKey *key, int column)
-{
-	Oid			function;
-
-	if (key->child_types[column] == key->types[column])
-		return true;
-	switch (find_coercion_pathway(key->types[column], key->child_types[column], COERCION_IMPLICIT, &function))
-	{
-		case COERCION_PATH_RELABELTYPE:
-			return true;
-		case COERCION_PATH_FUNC:
-			return get_func_nargs(function) == 1;
-		default:
-			return false;
-	}
-}
-
-/*
  * Why a foreign key between rows of different nodes isn't supported, or NULL.
  */
 static const char *
@@ -159,8 +154,8 @@ key_refusal(const GlobalKey *key)
 		int32		typmod;
 
 		get_atttypetypmodcoll(key->child, key->child_attnos[i], &type, &typmod, &collation);
-		if (collation != key->collations[i] || !has_simple_cast(key, i))
-			return "Its columns have other collations than those that they reference, or types that aren't converted to theirs.";
+		if (collation != key->collations[i] || !OidIsValid(key->types[i]))
+			return "Its columns have other collations than those that they reference, or types that aren't converted to or from theirs.";
 		if (!OidIsValid(get_array_type(key->types[i])) || !OidIsValid(key_equality(key->types[i])))
 			return "One of its columns has a type that is not the server's own.";
 		if (key->count > 1 && type_is_rowtype(key->types[i]))

@@ -25,11 +25,14 @@ typedef struct GlobalKey
 	int			count;
 	AttrNumber	child_attnos[INDEX_MAX_KEYS];
 	AttrNumber	parent_attnos[INDEX_MAX_KEYS];
-	Oid			types[INDEX_MAX_KEYS];	/* of the parent's, without domains */
-	Oid			collations[INDEX_MAX_KEYS];
+	Oid			types[INDEX_MAX_KEYS];	/* by which keys are compared, without
+										 * domains: the parent's, or, if it is
+										 * converted implicitly, the child's */
+	Oid			collations[INDEX_MAX_KEYS]; /* the parent's */
 	Oid			child_types[INDEX_MAX_KEYS];
-	Oid			casts[INDEX_MAX_KEYS];	/* functions from these to types, where
-										 * one is needed */
+	Oid			parent_types[INDEX_MAX_KEYS];
+	Oid			child_casts[INDEX_MAX_KEYS];	/* to types, where needed */
+	Oid			parent_casts[INDEX_MAX_KEYS];
 	char		match;
 	char		on_update;
 	char		on_delete;

@@ -202,7 +202,7 @@ sort_keys(const GlobalKey *key, NotedKeys *keys)
 	keys->count = count;
 }
 
-/* The values of a row's key, as the parent has them; how many are null. */
+/* The values of a row's key, as keys are compared; how many are null. */
 static int
 key_of_row(const GlobalKey *key, bool of_child, TupleTableSlot *row, Datum *values)
 {
@@ -210,13 +210,14 @@ key_of_row(const GlobalKey *key, bool of_child, TupleTableSlot *row, Datum *valu
 
 	for (int i = 0; i < key->count; i++)
 	{
+		Oid			cast = of_child ? key->child_casts[i] : key->parent_casts[i];
 		bool		isnull;
 
 		values[i] = slot_getattr(row, of_child ? key->child_attnos[i] : key->parent_attnos[i], &isnull);
 		if (isnull)
 			nulls++;
-		else if (of_child && OidIsValid(key->casts[i]))
-			values[i] = OidFunctionCall1(key->casts[i], values[i]);
+		else if (OidIsValid(cast))
+			values[i] = OidFunctionCall1(cast, values[i]);
 	}
 	return nulls;
 }
@@ -314,16 +315,15 @@ key_columns_text(const GlobalKey *key, Oid relid, const AttrNumber *attnos, cons
 	return buf.data;
 }
 
-/* The child's columns of the key, c's, as the parent has them. */
+/* The same, as keys are compared. */
 static char *
-child_values_text(const GlobalKey *key)
+key_values_text(const GlobalKey *key, Oid relid, const AttrNumber *attnos, const char *prefix)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	for (int i = 0; i < key->count; i++)
-		appendStringInfo(&buf, "%sc.%s::%s", i == 0 ? "" : ", ",
-						 quote_identifier(get_attname(key->child, key->child_attnos[i], false)),
+		appendStringInfo(&buf, "%s%s%s::%s", i == 0 ? "" : ", ", prefix, quote_identifier(get_attname(relid, attnos[i], false)),
 						 format_type_extended(key->types[i], -1, FORMAT_TYPE_FORCE_QUALIFY));
 	return buf.data;
 }
@@ -487,7 +487,7 @@ places_by_entries(const GlobalKey *key, const NotedKeys *keys, Oid entries, int 
 				attnos[i] = k + 1;
 	index_close(index, AccessShareLock);
 	keys_to_params(key, keys, &params);
-	run_key_statement(psprintf("SELECT %s, %s FROM %s WHERE %s", key_columns_text(key, entries, attnos, ""),
+	run_key_statement(psprintf("SELECT %s, %s FROM %s WHERE %s", key_values_text(key, entries, attnos, ""),
 							   quote_identifier(get_attname(entries, value, false)), relation_qualified_name(entries),
 							   is_key_text(key, entries, attnos, "")), &params);
 	places = palloc(sizeof(ParentPlace) * (SPI_processed + 1));
@@ -534,7 +534,7 @@ find_parents(const GlobalKey *key, const NotedKeys *keys, int *count)
 	Oid			entries;
 
 	for (int i = 0; i < key->count; i++)
-		if (key->parent_attnos[i] == dist_attno)
+		if (key->parent_attnos[i] == dist_attno && key->types[i] == key->parent_types[i])
 			return places_by_keys(key, keys, i, count);
 	entries = global_index_entries(key->index);
 	*count = 0;
@@ -570,7 +570,7 @@ lock_places(const GlobalKey *key, NotedKeys *keys, const char *text, const Paren
 static void
 lock_parents(const GlobalKey *key, NotedKeys *keys)
 {
-	const char *text = psprintf("SELECT %s FROM %s p WHERE %s", key_columns_text(key, key->parent, key->parent_attnos, "p."),
+	const char *text = psprintf("SELECT %s FROM %s p WHERE %s", key_values_text(key, key->parent, key->parent_attnos, "p."),
 								relation_qualified_name(key->parent), is_key_text(key, key->parent, key->parent_attnos, "p."));
 	bool		many = keys->count > metadata_require(key->parent)->nshards;
 	KeyParams	params;
@@ -669,7 +669,7 @@ find_orphan(const GlobalKey *key, const NotedKeys *keys, Datum *values)
 		statement_snapshot_force();
 	}
 	run_key_statement(psprintf("SELECT %s FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s AND %s) ORDER BY %s LIMIT 1",
-						   child_values_text(key), relation_qualified_name(key->child),
+						   key_values_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->child),
 						   is_key_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->parent),
 						   joined_text(key), is_key_text(key, key->parent, key->parent_attnos, "p."),
 						   key_columns_text(key, key->child, key->child_attnos, "c.")), &params);
@@ -921,7 +921,7 @@ global_key_check_rows(const GlobalKey *key)
 		resetStringInfo(&sql);
 	}
 	appendStringInfo(&sql, "SELECT %s FROM %s c WHERE pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0",
-					 child_values_text(key), relation_qualified_name(key->child),
+					 key_values_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->child),
 					 key_columns_text(key, key->child, key->child_attnos, "c."));
 	appendStringInfo(&sql, " AND NOT EXISTS (SELECT FROM %s p WHERE %s) ORDER BY %s LIMIT 1",
 					 relation_qualified_name(key->parent), joined_text(key),

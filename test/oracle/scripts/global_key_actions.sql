@@ -1,6 +1,6 @@
 -- Actions of foreign keys between rows of one node that change keys of global indexes: they are statements of the initiator.
 --
--- distribute: tenants(id), people(tenant), notes(tenant), marks(n), kinds reference, kinds_of reference
+-- distribute: tenants(id), people(tenant), notes(tenant), marks(n), kinds reference, kinds_of reference, wide(n)
 
 SET citus.global_indexes = on;
 CREATE TABLE tenants (id int PRIMARY KEY, name text UNIQUE);
@@ -12,6 +12,8 @@ CREATE TABLE people (tenant int REFERENCES tenants ON DELETE CASCADE ON UPDATE C
 CREATE TABLE notes (tenant int, id int UNIQUE, person int, above int, kind int REFERENCES kinds ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
 	UNIQUE (tenant, id), FOREIGN KEY (tenant, person) REFERENCES people (tenant, id) ON DELETE CASCADE ON UPDATE CASCADE,
 	FOREIGN KEY (tenant, above) REFERENCES notes (tenant, id) ON DELETE CASCADE);
+CREATE TABLE wide (n int, person bigint REFERENCES people ON DELETE CASCADE ON UPDATE CASCADE, kind bigint REFERENCES kinds ON DELETE SET NULL,
+	tenant bigint REFERENCES tenants ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED, UNIQUE (kind, person));
 CREATE TABLE marks (n int, note int REFERENCES notes (id) ON DELETE RESTRICT);
 INSERT INTO tenants SELECT i, 'tenant ' || i FROM generate_series(1, 12) i;
 INSERT INTO kinds SELECT i, 'k' || i FROM generate_series(1, 9) i;
@@ -80,4 +82,17 @@ DELETE FROM tenants;
 SELECT (SELECT count(*) FROM people), (SELECT count(*) FROM notes);
 INSERT INTO tenants VALUES (2, 'tenant 2');
 INSERT INTO people SELECT 2, i, 'p' || i FROM generate_series(1, 60) i;
+INSERT INTO tenants VALUES (3, 'three'), (4, 'four');
+INSERT INTO wide SELECT i, i, (SELECT max(id) FROM kinds), i % 3 + 2 FROM generate_series(1, 20) i;
+INSERT INTO wide VALUES (21, 3000000000, NULL, NULL);
+INSERT INTO wide VALUES (21, NULL, 3000000000, NULL);
+INSERT INTO wide VALUES (21, NULL, NULL, 3000000000);
+INSERT INTO wide VALUES (22, 22, 3, NULL), (22, 23, 3, 4) ON CONFLICT (kind, person) DO UPDATE SET person = 77;
+INSERT INTO wide VALUES (22, 22, 4, NULL), (22, 23, 4, 3000000000);
+UPDATE people SET id = id + 1000 WHERE id < 5;
+DELETE FROM people WHERE id IN (6, 7, 1001);
+DELETE FROM kinds WHERE id = (SELECT max(kind) FROM wide);
+UPDATE tenants SET id = id + 50 WHERE id = 4;
+DELETE FROM tenants WHERE id = 54;
+SELECT * FROM wide ORDER BY n, person;
 DROP TABLE tenants, kinds CASCADE;

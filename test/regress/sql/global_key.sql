@@ -232,8 +232,11 @@ DROP TABLE c5, p5;
 -- what they can't be
 CREATE TABLE c3 (t int, a bigint, b text);
 SELECT create_distributed_table('c3', 't', colocate_with => 'none');
-ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b);
+ALTER TABLE c3 ADD CONSTRAINT wide FOREIGN KEY (a, b) REFERENCES p2 (a, b);
+INSERT INTO c3 VALUES (1, 30000000000, 'b1');
 ALTER TABLE c3 ALTER COLUMN a TYPE int;
+INSERT INTO c3 VALUES (1, 2, 'b1');
+ALTER TABLE c3 DROP CONSTRAINT wide;
 ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b) MATCH FULL DEFERRABLE;
 ALTER TABLE c3 ADD FOREIGN KEY (a, b) REFERENCES p2 (a, b);
 INSERT INTO c3 VALUES (1, 1, 'b1');
