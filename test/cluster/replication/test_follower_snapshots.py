@@ -349,6 +349,25 @@ def wait_for_mark(standby):
     wait_until(lambda: standby.sql("SHOW citus.replayed_mark") != before, "a mark")
 
 
+def test_late_mark(accounts):
+    """What a late mark hides had not been vacuumed away: the row versions of before are there."""
+    worker, standby = accounts.workers[0], accounts.standbys[0]
+    launcher = int(worker.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'citus launcher'"))
+    with servers.connect(accounts.coordinator) as writer, connect_reader(accounts, options="-c citus.follower_wait_timeout=60s") as reader:
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            outcome = in_thread(reader)
+            wait_until(lambda: standby.sql("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SET citus.snapshot%' AND state = 'active' AND pid <> pg_backend_pid()"),
+                       "the read to wait")
+            writer.execute(UPDATE_ALL)
+            updated = worker.sql("SELECT pg_current_xact_id()")
+            wait_until(lambda: worker.sql(f"SELECT bool_and(backend_xmin::text::bigint >= {updated}) FROM pg_stat_replication") == "t", "the standby to keep nothing")
+            writer.execute("VACUUM account")
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+        assert outcome() == ACCOUNTS * BALANCE
+
+
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
 def test_as_another_user(accounts, level):
     """In a SECURITY DEFINER function, standbys are told so only when they have their snapshots."""
