@@ -48,6 +48,7 @@
 #include "access/xlogutils.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -72,8 +73,12 @@
  */
 #define MOST_PENDING 100
 
-/* Between two looks whether marks are wanted. */
-#define IDLE_MS 500
+/*
+ * Between two looks whether marks are wanted, which wakes the writer, too; and
+ * at most between two whether one may be written.
+ */
+#define IDLE_MS 5000
+#define MOST_LOOK_MS 500
 
 /*
  * When a mark has waited for so long, in microseconds, what it waits for is
@@ -90,6 +95,7 @@
 typedef struct MarkShared
 {
 	SharedHeader header;
+	Latch	   *writer;			/* NULL: there has been none */
 	ConditionVariable reached;	/* a mark was replayed */
 	ConditionVariable taken;	/* a session has its snapshot */
 	CommitTimestamp first;		/* the clock of the first mark that was
@@ -140,10 +146,15 @@ snapshot_mark_after(CommitTimestamp ts)
 void
 snapshot_mark_want(void)
 {
+	bool		begins;
+
 	if (!follower_snapshots || !records_registered)
 		return;
 	(void) commit_ring_clock(); /* loads what is prepared */
+	begins = !commit_ring_is_marked();
 	commit_ring->marked_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), WANTED_MS);
+	if (begins && mark_shared->writer != NULL)
+		SetLatch(mark_shared->writer);
 }
 
 typedef enum MarkOutcome
@@ -264,6 +275,7 @@ snapshot_mark_write(void)
 	CommitTimestamp now;
 	CommitTimestamp first;
 
+	mark_shared->writer = MyLatch;
 	/* a transaction of this process has ended meanwhile */
 	if (MyProc->xmin != kept_xmin)
 	{
@@ -287,7 +299,7 @@ snapshot_mark_write(void)
 		return (first - now) / 1000 + 1;
 	if (now - first > LONG_WAITED)
 		prepared_ring_settle(first);
-	return Min((now - first) / 16000, IDLE_MS) + 1;
+	return Min((now - first) / 16000, MOST_LOOK_MS) + 1;
 }
 
 /*
