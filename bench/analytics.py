@@ -113,9 +113,9 @@ def cpu_time(connection):
         return int(file.read().split()[0]) / 1e9
 
 
-def servers_cpu_time(sides):
-    """Another one: what all processes of a side's servers have used; `sides` is the side of each connection."""
-    return lambda connection: sides[connection].cpu_now()
+def servers_cpu_time(plain, cluster, connections):
+    """Another one, for the connections of open_sides(): what all processes of a side's servers have used."""
+    return lambda connection: (plain if connection is connections["plain"] else cluster).cpu_now()
 
 
 def run_query(connection, text, clock=elapsed):
@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
     parser.add_argument("--columnar", action="store_true", help="the cluster's lineitem and orders are columnar tables")
     add_parallel(parser)
+    parser.add_argument("--cpu", action="store_true", help="CPU time of all of a side's servers instead of elapsed time: for a busy machine")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
     layouts = args.layout or list(LAYOUTS)
@@ -173,11 +174,12 @@ def main():
             load(cluster, folder, layout, ("lineitem", "orders") if args.columnar else ())
         limit_parallel(args.parallel, plain, cluster)
         connections = open_sides(plain, cluster, layouts, args.limit)
+        clock = servers_cpu_time(plain, cluster, connections) if args.cpu else elapsed
         print("query plain  " + "  ".join(layouts))
         queries = {int(query.name[1:]): query.text for query in tpch.load_queries(args.scale)}
         for number in args.query or sorted(queries):
             text = queries[number]
-            seconds, wrong = measure(connections, text, args.rounds)
+            seconds, wrong = measure(connections, text, args.rounds, clock)
             failed |= {f"{number} {name}" for name in wrong}
             total = {name: taken + seconds[name] for name, taken in total.items()}
             show(str(number), seconds, wrong)
