@@ -143,10 +143,11 @@ lower_xmin(TransactionId xmin)
 
 /*
  * The latest snapshot, edited, when all that is earlier than the timestamp is
- * in it; as for try_as_of.
+ * in it; as for try_as_of.  still: on a standby, which stands still at that
+ * time; else old versions that it has there aren't protected.
  */
 static Snapshot
-edit_latest(CommitTimestamp ts, CommandId curcid, bool offered, const char **reason)
+edit_latest(CommitTimestamp ts, bool still, CommandId curcid, bool offered, const char **reason)
 {
 	Snapshot	now = GetLatestSnapshot();
 	Snapshot	edited = palloc(sizeof(SnapshotData));
@@ -158,6 +159,9 @@ edit_latest(CommitTimestamp ts, CommandId curcid, bool offered, const char **rea
 		return NULL;
 	*reason = "Something has been committed later than the time that was offered.";
 	if (offered && (count > 0 || prepared_ring_has_later(ts)))
+		return NULL;
+	*reason = "This standby has replayed more meanwhile.";
+	if (now->takenDuringRecovery && !still && count > 0)
 		return NULL;
 
 	*edited = *now;
@@ -178,7 +182,7 @@ edit_latest(CommitTimestamp ts, CommandId curcid, bool offered, const char **rea
 			return NULL;
 	*reason = "Old row versions may have been removed since.";
 	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin) &&
-		!(edited->takenDuringRecovery ? lower_xmin(edited->xmin) : borrow_xmin(edited->xmin)))
+		!(still ? lower_xmin(edited->xmin) : borrow_xmin(edited->xmin)))
 		return NULL;
 	pfree(later);
 	return edited;
@@ -192,7 +196,7 @@ static Snapshot
 try_as_of(CommitTimestamp ts, Snapshot like, bool offered, const char **reason)
 {
 	commit_ring_await(ts);
-	return edit_latest(ts, like->curcid, offered, reason);
+	return edit_latest(ts, false, like->curcid, offered, reason);
 }
 
 /*
@@ -210,7 +214,7 @@ replayed_as_of(CommitTimestamp ts)
 	InvalidateCatalogSnapshot();
 	if (!snapshot_mark_await(ts))
 		return NULL;
-	edited = edit_latest(ts, FirstCommandId, false, &reason);
+	edited = edit_latest(ts, true, FirstCommandId, false, &reason);
 	return snapshot_mark_taken() ? edited : NULL;
 }
 

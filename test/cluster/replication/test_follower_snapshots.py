@@ -365,7 +365,8 @@ def test_late_mark(accounts):
             writer.execute("VACUUM account")
         finally:
             os.kill(launcher, signal.SIGCONT)
-        assert outcome() == ACCOUNTS * BALANCE
+        # the latter if another standby has replayed more than the first choice
+        assert outcome() in (ACCOUNTS * BALANCE, ACCOUNTS * (BALANCE + 1))
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
