@@ -220,28 +220,29 @@ typedef struct FillCall
 	Oid			indexid;
 	const EntryShape *shape;
 	FillBatch  *batch;
+	bool		waits;
 } FillCall;
 
 static bool
-fill_waiting(void *arg)
+fill_called(void *arg)
 {
 	FillCall   *call = arg;
 
-	fill_listed_rows(call->missing, call->relid, call->indexid, call->shape, call->batch, true);
+	fill_listed_rows(call->missing, call->relid, call->indexid, call->shape, call->batch, call->waits);
 	return true;
 }
 
 /*
- * Adds the entry of a row that may be locked.  If it goes to another shard
- * while it is waited for, that is an error (40001), and its writer has written
- * its entry, or the next list has it.
+ * Adds the entries of rows of a list.  If one of them goes to another shard
+ * while it is waited for, or since the snapshot, to lock it is an error
+ * (40001): its writer has written its entry, and the next list has the others.
  */
 static void
-fill_locked_row(FillCall *call)
+fill_unless_moved(FillCall *call)
 {
 	ErrorData  *error;
 
-	if (!subtransaction_run(fill_waiting, call, &error) && error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+	if (!subtransaction_run(fill_called, call, &error) && error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
 		catch_rethrow(error);
 }
 
@@ -266,10 +267,8 @@ fill_list(MissingEntries *missing, Oid relid, Oid indexid, bool waits)
 		relation_close(rel, AccessShareLock);
 		/* the first one is waited for, while no other one is locked */
 		more = take_listed_rows(missing, shape.nkeys + 1, waits ? 1 : FILL_ROWS, &batch);
-		if (more && waits)
-			fill_locked_row(&(FillCall) {missing, relid, indexid, &shape, &batch});
-		else if (more)
-			fill_listed_rows(missing, relid, indexid, &shape, &batch, false);
+		if (more)
+			fill_unless_moved(&(FillCall) {missing, relid, indexid, &shape, &batch, waits});
 		waits = false;
 		next_fill_transaction();
 		MemoryContextSwitchTo(old_context);
