@@ -70,7 +70,7 @@ def test_missing_entries_of_an_index(table, coordinator):
 
 def test_damaged_shard(make_cluster):
     """The rest of the table is checked, and told to be sound."""
-    made = make_cluster(workers=1)
+    made = make_cluster(workers=1, settings={"ignore_checksum_failure": "on"})      # that of pages, which 18 has unless it is told otherwise
     worker = made.workers[0]
     with servers.connect(made.coordinator) as connection:
         connection.execute("CREATE TABLE t (a int, b text, c numeric) USING columnar WITH (columnar.compression = none); "
