@@ -285,7 +285,8 @@ task_set_grow(TaskSet *set)
 		{
 			TraceSpan	span = trace_begin();
 
-			conn = remote_acquire(queue->groupid, &set->owner, task_set_needs_primary(set));
+			conn = set->spec->traits.explain != 0 && !set->spec->write ? remote_acquire_primary(queue->groupid, &set->owner) :
+				remote_acquire(queue->groupid, &set->owner, set->spec->write);
 			trace_end_wait(&span, TRACE_CONNECT, queue->groupid, NULL);
 		}
 		else if (due && !task_set_needs_primary(set) && !dist_snapshot_is_closed(queue->groupid) && list_length(queue->pending) > free_workers(set, queue))

@@ -128,6 +128,12 @@ extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
 extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write);
 
 /*
+ * The node's primary connection also for reading: what its session keeps is
+ * asked for afterwards.
+ */
+extern RemoteConn *remote_acquire_primary(int32 groupid, RemoteOwner *owner);
+
+/*
  * One more connection to a node for reading in parallel, or NULL when that is
  * not allowed now (written in this transaction, REPEATABLE READ block, pool or
  * shared limit reached).  May be REMOTE_CONNECTING: remote_poll continues, and

@@ -600,6 +600,13 @@ remote_release_to_node(RemoteConn *conn, RemoteOwner *owner)
 }
 
 RemoteConn *
+remote_acquire_primary(int32 groupid, RemoteOwner *owner)
+{
+	node_session_check_call();
+	return pool_acquire_primary(groupid, owner);
+}
+
+RemoteConn *
 remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
 	RemoteConn *conn;

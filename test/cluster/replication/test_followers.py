@@ -66,6 +66,11 @@ def test_reads(followed, reader):
                 reader.execute("COMMIT")
 
 
+def test_plans_are_measured(followed, reader):
+    for query in ("SELECT v FROM d WHERE id = 5", "SELECT count(*) FROM d", "SELECT count(*) FROM d a JOIN d b ON a.v = b.id"):
+        assert "actual time" in "\n".join(line for line, in reader.execute(f"EXPLAIN (ANALYZE) {query}"))
+
+
 def test_reads_on_standbys(followed, reader):
     """What a standby hasn't replayed isn't seen; the primaries' sessions aren't used."""
     key = next(i for i in range(1, 1000) if followed.coordinator.sql(f"SELECT nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('d', {i})")
