@@ -1,0 +1,32 @@
+-- WHERE CURRENT OF a cursor that sorts, with and without row locks.
+--
+-- distribute: t(id), r reference, s single
+
+CREATE TABLE t (id int PRIMARY KEY, v text, n int, w text);
+CREATE TABLE r (id int PRIMARY KEY, v text, n int, w text);
+CREATE TABLE s (id int PRIMARY KEY, v text, n int, w text);
+INSERT INTO t SELECT i, 'v' || i, 100 - i, repeat('x', 100) FROM generate_series(1, 50) i;
+INSERT INTO r SELECT * FROM t;
+INSERT INTO s SELECT * FROM t;
+
+-- setup ends
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t ORDER BY n LIMIT 3;
+FETCH c;
+UPDATE t SET v = 'new' WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM r ORDER BY n LIMIT 3;
+FETCH c;
+UPDATE r SET v = 'new' WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM s ORDER BY n, id LIMIT 3;
+FETCH c;
+DELETE FROM s WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t ORDER BY n LIMIT 3 FOR UPDATE;
+FETCH 2 FROM c;
+UPDATE t SET v = 'new' WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
