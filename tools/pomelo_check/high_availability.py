@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 
 import psycopg
 
@@ -109,7 +110,8 @@ class Server:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for pid in (*children(postmaster), postmaster):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):      # a session that has just ended
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self):
         if self.process is not None and self.process.poll() is None:
