@@ -22,7 +22,8 @@ AS $$
 			JOIN columns c ON c.attrelid = s.relation WHERE s.relation <> s.logicalrelid AND t.list <> c.list),
 		'unknown', (SELECT coalesce(jsonb_agg(c.oid::regclass::text), '[]') FROM pg_class c
 			WHERE c.relnamespace = 'citus_data'::regnamespace AND c.relkind IN ('r', 'p', 'f')
-				AND NOT EXISTS (SELECT FROM shard s WHERE s.relation = c.oid)),
+				AND NOT EXISTS (SELECT FROM shard s WHERE s.relation = c.oid)
+				AND NOT EXISTS (SELECT FROM pg_dist_partition p WHERE p.logicalrelid = c.oid)),
 		'digests', (SELECT jsonb_object_agg(name, md5(coalesce(digest, ''))) FROM (VALUES
 			('nodes', (SELECT string_agg(ROW(nodeid, groupid, nodename, nodeport, noderole, isactive, shouldhaveshards)::text, ';'
 				ORDER BY nodeid) FROM pg_dist_node)),

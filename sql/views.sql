@@ -103,6 +103,7 @@ CREATE VIEW citus.citus_shards_on_worker AS
 	FROM pg_catalog.pg_class c
 	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = 'citus_data' AND c.relkind IN ('r', 'p', 'f')
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = c.oid)
 	ORDER BY 1, 2;
 COMMENT ON VIEW citus.citus_shards_on_worker IS 'shards on this node';
 ALTER VIEW citus.citus_shards_on_worker SET SCHEMA pg_catalog;
@@ -120,6 +121,7 @@ CREATE VIEW citus.citus_shard_indexes_on_worker AS
 	JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
 	JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
 	WHERE n.nspname = 'citus_data'
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = t.oid)
 	ORDER BY 1, 2;
 COMMENT ON VIEW citus.citus_shard_indexes_on_worker IS 'indexes of the shards on this node';
 ALTER VIEW citus.citus_shard_indexes_on_worker SET SCHEMA pg_catalog;

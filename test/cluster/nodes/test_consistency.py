@@ -11,7 +11,8 @@ pytestmark = pytest.mark.some(2)
 @pytest.fixture
 def made(own_cluster):
     with servers.connect(own_cluster.coordinator) as connection:
-        connection.execute("CREATE TABLE t (id int PRIMARY KEY, v text); SELECT create_distributed_table('t', 'id', shard_count => 4)")
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY, v text); SELECT create_distributed_table('t', 'id', shard_count => 4); "
+                           "CREATE UNIQUE INDEX ON t (v)")       # a global one, with a table of entries
         connection.execute("CREATE TABLE r (id int PRIMARY KEY, v text); SELECT create_reference_table('r'); INSERT INTO r VALUES (1, 'one')")
     return own_cluster
 
@@ -26,6 +27,9 @@ def test_everything(made):
     worker, other = made.workers
     assert problems(made, True) == problems(made, node=worker) == []
     with servers.connect(worker) as connection:
+        for view in "citus_shards_on_worker", "citus_shard_indexes_on_worker":
+            assert rows(connection, f"""SELECT * FROM {view} v JOIN pg_class ON relname = v."Name" AND relnamespace = 'citus_data'::regnamespace
+                LEFT JOIN pg_index ON indexrelid = oid JOIN pg_dist_partition ON logicalrelid IN (oid, indrelid)""") == []
         lost, changed = (row[0] for row in rows(connection, "SELECT shard_name('t', shardid) FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) "
                                                             "WHERE logicalrelid = 't'::regclass AND groupid = 1 ORDER BY shardid LIMIT 2"))
     worker.sql("SET allow_system_table_mods = on; "
