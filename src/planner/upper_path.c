@@ -229,15 +229,15 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 {
 	PathTarget *partial = create_empty_pathtarget();
 	List	   *columns = dist_query_partial_columns(root, grouped_rel->reltarget, partial);
-	List	   *group_clause = root->parse->groupClause;
-	bool		hashable = (flags & GROUPING_CAN_USE_HASH) != 0 && grouping_is_hashable(group_clause);
-	AggStrategy strategy = group_clause == NIL ? AGG_PLAIN : hashable ? AGG_HASHED : AGG_SORTED;
+	List	   *group_clause = dividing_group_clause(root);
+	bool		hashable = (flags & GROUPING_CAN_USE_HASH) != 0 && group_clause != NIL && grouping_is_hashable(group_clause);
+	AggStrategy strategy = root->parse->groupClause == NIL ? AGG_PLAIN : hashable ? AGG_HASHED : AGG_SORTED;
 	double		nstates = Min(ngroups * dist_rel_count_nodes(rel->table), input_rel->rows);
 	AggClauseCosts costs = {0};
 	DistQuery  *query;
 	Path	   *path;
 
-	query = dist_query_group(root, rel, group_clause, columns, true);
+	query = dist_query_group(root, rel, root->parse->groupClause, columns, true);
 	if (query == NULL || (strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
 		return;
 	path = dist_query_path(root, grouped_rel, query, partial, nstates,
