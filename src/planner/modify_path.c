@@ -704,6 +704,7 @@ check_partitioned_conflict(const ModifyPlan *plan, bool meets_written)
 				 errmsg("cannot compute what ON CONFLICT does to rows of distributed partitioned table \"%s\"",
 						get_rel_name(plan->relid)),
 				 meets_written ? errdetail("Another part of the statement writes the table, too.") :
+				 plan->arbiters != NIL ? errdetail("The other row may be on another node: a unique index lacks the distribution column.") :
 				 errdetail("It reads other distributed or local tables, or assigns the distribution column."),
 				 errhint("Write the partitions one by one, or use separate UPDATE and INSERT statements.")));
 }
