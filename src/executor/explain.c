@@ -85,7 +85,7 @@ local_plan(const char *command, ParamListInfo params)
 static List *
 remote_plan(int32 groupid, const char *command, ParamListInfo params)
 {
-	RemoteResult *result = remote_query(groupid, command, row_codec_params(params));
+	RemoteResult *result = remote_read_primary(groupid, command, row_codec_params(params));
 	List	   *lines = NIL;
 
 	for (int i = 0; i < result->nrows; i++)

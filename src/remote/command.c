@@ -222,16 +222,28 @@ collect_rows(RemoteConn *conn, TimestampTz deadline)
 	return result;
 }
 
-RemoteResult *
-remote_query(int32 groupid, const char *sql, const RemoteParams *params)
+static RemoteResult *
+query_in_xact(int32 groupid, const char *sql, const RemoteParams *params, int mode)
 {
 	RemoteConn *conn = acquire_for_command(groupid);
 	RemoteResult *result;
 
-	remote_send(conn, sql, params, SEND_IN_XACT | SEND_WRITE);
+	remote_send(conn, sql, params, SEND_IN_XACT | mode);
 	result = collect_rows(conn, 0);
 	remote_release(conn, &command_owner);
 	return result;
+}
+
+RemoteResult *
+remote_query(int32 groupid, const char *sql, const RemoteParams *params)
+{
+	return query_in_xact(groupid, sql, params, SEND_WRITE);
+}
+
+RemoteResult *
+remote_read_primary(int32 groupid, const char *sql, const RemoteParams *params)
+{
+	return query_in_xact(groupid, sql, params, 0);
 }
 
 RemoteResult *

@@ -279,6 +279,11 @@ extern const char *remote_error_message(RemoteConn *conn, const RemoteError *err
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
 extern RemoteResult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);
 
+/*
+ * The same for what only reads, so that the node doesn't commit as a writer.
+ */
+extern RemoteResult *remote_read_primary(int32 groupid, const char *sql, const RemoteParams *params);
+
 /* As remote_query, for reads: the node needn't take part in the commit. */
 extern RemoteResult *remote_read(int32 groupid, const char *sql);
 

@@ -68,6 +68,7 @@ def test_reads(followed, reader):
 
 def test_plans_are_measured(followed, reader):
     for query in ("SELECT v FROM d WHERE id = 5", "SELECT count(*) FROM d", "SELECT count(*) FROM d a JOIN d b ON a.v = b.id"):
+        reader.execute("SET citus.explain_all_tasks = on")
         assert "actual time" in "\n".join(line for line, in reader.execute(f"EXPLAIN (ANALYZE) {query}"))
 
 
