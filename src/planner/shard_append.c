@@ -24,6 +24,7 @@
 #include "parser/parsetree.h"
 
 #include "catalog/metadata.h"
+#include "compat/param_info.h"
 #include "lib/plan_fields.h"
 #include "planner/shard_append.h"
 #include "sharding/hash_condition.h"
@@ -156,7 +157,7 @@ children_of(const Path *path)
 
 /* The path that runs one of an Append's children; NULL if none can be told. */
 static Path *
-make_shard_append(PlannerInfo *root, const DistTable *table, const Path *append, List *children)
+make_shard_append(PlannerInfo *root, const DistTable *table, Path *append, List *children)
 {
 	Expr	   *hash = hash_of_path(table, linitial(children));
 	int			nchildren = list_length(children);
@@ -180,6 +181,7 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const Path *append,
 	path->path = *append;
 	path->path.type = T_CustomPath;
 	path->path.pathtype = T_CustomScan;
+	path->path.param_info = compat_append_param_info(append);
 	path->path.rows = clamp_row_est(append->rows / nchildren);
 	path->path.startup_cost = startup / nchildren + cpu_operator_cost;
 	path->path.total_cost = total / nchildren + cpu_operator_cost;
@@ -199,7 +201,7 @@ shard_append_add_paths(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *
 	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || !OidIsValid(rte->relid) || !enable_partition_pruning ||
 		(table = metadata_lookup(rte->relid)) == NULL || table->kind != DIST_HASH)
 		return;
-	foreach_ptr(const Path, append, rel->pathlist)
+	foreach_ptr(Path, append, rel->pathlist)
 	{
 		List	   *children = children_of(append);
 		Path	   *path;
