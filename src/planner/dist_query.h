@@ -127,7 +127,7 @@ extern void window_paths_add(PlannerInfo *root, RelOptInfo *window_rel);
 
 /*
  * distinct_path.c: GROUP BY all of some expressions, as entries of *tlist; NIL
- * if a type has no equality.
+ * if a type has no equality, or nodes can't return its values.
  */
 extern List *dist_query_group_by_all(List *exprs, List **tlist);
 
