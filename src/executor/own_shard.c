@@ -29,6 +29,7 @@
 #include "compat/permissions.h"
 #include "executor/local_plan.h"
 #include "executor/own_shard.h"
+#include "executor/statement_snapshot.h"
 #include "lib/expr_values.h"
 #include "planner/dist_plan.h"
 #include "remote/shard_names.h"
@@ -342,6 +343,7 @@ start_on_own_shard(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type st
 	PG_TRY();
 	{
 		standby_refuse_own_shard(query_desc->operation);
+		statement_snapshot_await_left(query_desc);
 		start(query_desc, eflags);
 		note_run(query_desc, plan);
 		install_hooks();

@@ -15,7 +15,9 @@
  * In each case the statement's snapshot on this node is replaced by one as of
  * that time, so that local tables and this node's shards are read as of the
  * same time.  At READ COMMITTED, a statement that is sent to one shard as a
- * whole needs no point in time.
+ * whole needs no point in time, but waits for what other nodes have committed
+ * in two phases and may have told their clients of, if it was left prepared
+ * here.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +43,7 @@
 #include "planner/dist_plan.h"
 #include "planner/modify_plan.h"
 #include "sharding/prune.h"
+#include "txn/commit_ring.h"
 #include "txn/exported_snapshot.h"
 #include "txn/transaction.h"
 
@@ -245,6 +248,21 @@ statement_snapshot_renew(QueryDesc *query_desc)
 {
 	if (!IsolationUsesXactSnapshot())
 		exchange_snapshot(query_desc, GetTransactionSnapshot());
+}
+
+void
+statement_snapshot_await_left(QueryDesc *query_desc)
+{
+	bool		waited = false;
+
+	if (likely(!prepared_ring_has_left()) || !distributed_snapshots || IsolationUsesXactSnapshot() ||
+		query_desc->snapshot == InvalidSnapshot || dist_snapshot_find(query_desc->snapshot) != NULL)
+		return;
+	foreach_node(RangeTblEntry, rte, query_desc->plannedstmt->rtable)
+		if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId)
+			waited = prepared_ring_await_left(rte->relid) || waited;
+	if (waited)
+		statement_snapshot_renew(query_desc);
 }
 
 /* Whether nothing else will run in this transaction. */
@@ -528,7 +546,10 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, const TaskTag *tag)
 	if (!distributed_snapshots)
 		return false;
 	if (!IsolationUsesXactSnapshot())
+	{
+		statement_snapshot_await_left(query_desc);
 		return (use.forced || !bms_is_empty(use.groups)) && start_statement(query_desc, &use);
+	}
 	use.any = use.any || (tag->kind == TAG_NONE && !is_lone_statement(query_desc) && reads_reference(query_desc));
 	start_in_transaction(query_desc, &use);
 	return false;

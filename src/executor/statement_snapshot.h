@@ -35,6 +35,13 @@ extern void statement_snapshot_force(void);
 extern void statement_snapshot_renew(QueryDesc *query_desc);
 
 /*
+ * At READ COMMITTED, has a statement that reads as of no point in time wait
+ * for transactions that have written its tables and were left prepared
+ * (prepared_ring_await_left); its plan is of tables of this node.
+ */
+extern void statement_snapshot_await_left(QueryDesc *query_desc);
+
+/*
  * Called when the statement has started: it becomes the owner of its snapshot.
  * outer was the current one before it was chosen.
  */

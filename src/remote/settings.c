@@ -55,7 +55,8 @@ static const char *const traveling_settings[] = {
 	"TimeZone", "timezone_abbreviations", "DateStyle", "IntervalStyle", "extra_float_digits",
 	"bytea_output", "xmlbinary", "lc_monetary", "lc_numeric", "lc_time", "quote_all_identifiers",
 	/* what may be done and how */
-	"row_security", "lock_timeout", "citus.snapshot_timeout", "citus.max_follower_staleness", "citus.follower_wait_timeout", "citus.serializable_over_nodes", "synchronous_commit", "check_function_bodies",
+	"row_security", "lock_timeout", "citus.snapshot_timeout", "citus.distributed_snapshots", "citus.max_follower_staleness",
+	"citus.follower_wait_timeout", "citus.serializable_over_nodes", "synchronous_commit", "check_function_bodies",
 	"default_tablespace", "default_table_access_method", "default_toast_compression",
 	"default_with_oids", "createrole_self_grant", "restrict_nonsystem_relation_kind",
 };

@@ -99,6 +99,7 @@ fill_commit_ring(void)
 {
 	ConditionVariableInit(&commit_ring->done);
 	pg_atomic_init_u32(&commit_ring->ncommitting, 0);
+	pg_atomic_init_u32(&commit_ring->nleft, 0);
 	commit_ring->clock = commit_ring->forgotten = time_of_day();
 	commit_ring->committing = (CommittingSlot *) ((char *) commit_ring + ring_size());
 	commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());

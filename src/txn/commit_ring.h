@@ -100,6 +100,18 @@ extern void prepared_ring_init(void);
 extern bool prepared_ring_has_later(CommitTimestamp ts);
 
 /*
+ * Whether transactions may be left here that were prepared for other nodes, by
+ * sessions that have ended; not in recovery.
+ */
+extern bool prepared_ring_has_left(void);
+
+/*
+ * Waits for such transactions that have written a table; false if there are
+ * none.  Errors with ERRCODE_LOCK_NOT_AVAILABLE after snapshot_timeout.
+ */
+extern bool prepared_ring_await_left(Oid relid);
+
+/*
  * To be called before the server runs PREPARE TRANSACTION, COMMIT PREPARED or
  * ROLLBACK PREPARED, and after it has run one of the latter two.  Returns the
  * timestamp of what was committed, or 0 if that is not known.

@@ -53,6 +53,9 @@ typedef struct PreparedSlot
 	bool		parked;			/* a client decides, at an unknown time */
 	CommitTimestamp after;			/* its timestamp is later than this */
 	CommitTimestamp ts;			/* 0: not decided, as far as we know */
+	int			owner;			/* the process that prepared it; 0: it has
+								 * ended, so that recovery has to end the
+								 * transaction */
 	char		gid[GIDSIZE];
 } PreparedSlot;
 
@@ -73,6 +76,8 @@ typedef struct CommitRing
 	CommittingSlot *committing; /* one per backend */
 	PreparedSlot *prepared;		/* max_prepared_xacts */
 	int			prepared_limit; /* no slot from here on is in use */
+	pg_atomic_uint32 nleft;		/* slots that are left for recovery; changes
+									 * under the lock */
 	RingEntry	entries[FLEXIBLE_ARRAY_MEMBER];
 } CommitRing;
 

@@ -15,7 +15,8 @@
  * library.  So a transaction that is prepared for a node holds an object lock,
  * numbered by its transaction id, which its state file preserves over
  * restarts.  No statement of a client takes such a lock; transactions without
- * it are not ours, whatever their name.
+ * it are not ours, whatever their name.  A second one tells that a client
+ * decides on its end.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,9 +62,11 @@ gid_check(const char *gid, const char *query)
 }
 
 void
-gid_mark_prepared(void)
+gid_mark_prepared(bool parked)
 {
 	LockDatabaseObject(DatabaseRelationId, (Oid) GetTopTransactionId(), NODE_PREPARED_SUBID, AccessShareLock);
+	if (parked)
+		LockDatabaseObject(DatabaseRelationId, (Oid) GetTopTransactionId(), NODE_PARKED_SUBID, AccessShareLock);
 }
 
 bool

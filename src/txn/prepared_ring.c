@@ -23,6 +23,12 @@
  * transactions that clients prepare, here or with this node as a participant,
  * can't use them.
  *
+ * A distributed transaction is *left* if the session that has prepared it has
+ * ended, or the server has restarted since.  Its initiator may have told its
+ * client of the commit, and recovery brings it here later.  Until then, also
+ * statements that read as of no point in time wait for it, if they use a table
+ * that it has written.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,6 +38,7 @@
 #include "access/xact.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -79,6 +86,24 @@ find_slot(const char *gid)
 	return NULL;
 }
 
+/*
+ * Whether readers of a database, or of any (InvalidOid), wait for a prepared
+ * transaction.
+ */
+static bool
+is_awaited(const PreparedSlot *slot, Oid database)
+{
+	return TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked &&
+		(!OidIsValid(database) || slot->database == database);
+}
+
+/* Whether recovery has to end a prepared transaction. */
+static bool
+is_left(const PreparedSlot *slot)
+{
+	return slot->owner == 0 && is_awaited(slot, InvalidOid);
+}
+
 /* Under the lock: whether clients' prepared transactions may become more. */
 static bool
 has_slot_for_client(void)
@@ -97,7 +122,8 @@ has_slot_for_client(void)
 
 /* Under the lock, exclusively: makes a slot; NULL if there are no more. */
 static PreparedSlot *
-make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bool has_children, CommitTimestamp after)
+make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bool has_children, CommitTimestamp after,
+		  bool parked, int owner)
 {
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
@@ -111,10 +137,13 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bo
 		slot->has_children = has_children;
 		slot->mapped = false;
 		slot->distributed = distributed;
-		slot->parked = false;
+		slot->parked = parked;
 		slot->after = after;
 		slot->ts = 0;
+		slot->owner = owner;
 		strlcpy(slot->gid, gid, sizeof(slot->gid));
+		if (is_left(slot))
+			pg_atomic_fetch_add_u32(&commit_ring->nleft, 1);
 		return slot;
 	}
 	return NULL;
@@ -124,10 +153,41 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bo
 static void
 clear_slot(PreparedSlot *slot)
 {
+	if (is_left(slot))
+		pg_atomic_fetch_sub_u32(&commit_ring->nleft, 1);
 	slot->xid = InvalidTransactionId;
 	while (commit_ring->prepared_limit > 0 &&
 		   !TransactionIdIsValid(commit_ring->prepared[commit_ring->prepared_limit - 1].xid))
 		commit_ring->prepared_limit--;
+}
+
+/* before_shmem_exit: what this process has prepared is left for recovery. */
+static void
+leave_prepared(int code, Datum arg)
+{
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
+	for (int i = 0; i < commit_ring->prepared_limit; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (!TransactionIdIsValid(slot->xid) || slot->owner != MyProcPid)
+			continue;
+		slot->owner = 0;
+		if (is_left(slot))
+			pg_atomic_fetch_add_u32(&commit_ring->nleft, 1);
+	}
+	LWLockRelease(commit_ring->header.lock);
+}
+
+/* Has this process leave what it prepares when it ends. */
+static void
+leave_at_exit(void)
+{
+	static bool registered = false;
+
+	if (!registered)
+		before_shmem_exit(leave_prepared, (Datum) 0);
+	registered = true;
 }
 
 bool
@@ -145,7 +205,10 @@ prepared_ring_before_prepare(void)
 	bool		logs;
 
 	if (noted.from_node)
-		gid_mark_prepared();
+	{
+		gid_mark_prepared(dist_transaction.parked);
+		leave_at_exit();
+	}
 	xid = GetTopTransactionIdIfAny();
 	if (!TransactionIdIsValid(xid))
 		return;
@@ -154,12 +217,9 @@ prepared_ring_before_prepare(void)
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (!dist_transaction.parked || has_slot_for_client())
 		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted.gid, noted.from_node, nchildren > 0,
-							  commit_ring_next(dist_transaction.children_clock));
+							  commit_ring_next(dist_transaction.children_clock), dist_transaction.parked, MyProcPid);
 	if (dist_transaction.preparing != NULL)
-	{
-		dist_transaction.preparing->parked = dist_transaction.parked;
 		dist_transaction.preparing->mapped = logs;
-	}
 	LWLockRelease(commit_ring->header.lock);
 	if (logs)
 		snapshot_record_children(xid, nchildren, children);
@@ -328,15 +388,15 @@ static void
 load_prepared(void)
 {
 	int			ncolumns;
-	List	   *rows = spi_rows("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE " FROM pg_catalog.pg_prepared_xact() x",
-								&ncolumns);
+	List	   *rows = spi_rows("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE ", " PREPARED_PARKED
+								" FROM pg_catalog.pg_prepared_xact() x", &ncolumns);
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	foreach_ptr(SpiText, values, commit_ring->loaded ? NIL : rows)
 	{
 		if (find_slot(values[2]) == NULL)
 			(void) make_slot(strtoul(values[0], NULL, 10), strtoul(values[1], NULL, 10), values[2],
-							 values[3][0] == 't', true, 0);
+							 values[3][0] == 't', true, 0, values[4][0] == 't', 0);
 	}
 	/* of what a promoted standby replayed last, timestamps aren't known */
 	if (!commit_ring->loaded)
@@ -359,17 +419,6 @@ typedef struct Awaited
 	TransactionId xid;
 	char		gid[GIDSIZE];
 } Awaited;
-
-/*
- * Whether readers of a database, or of any (InvalidOid), wait for a prepared
- * transaction.
- */
-static bool
-is_awaited(const PreparedSlot *slot, Oid database)
-{
-	return TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked &&
-		(!OidIsValid(database) || slot->database == database);
-}
 
 bool
 prepared_ring_has_later(CommitTimestamp ts)
@@ -429,8 +478,7 @@ find_awaited(CommitTimestamp ts, Oid database)
 static void
 error_context(void *arg)
 {
-	errcontext("while waiting for prepared transaction \"%s\" to end, for a read at one point in time",
-			   ((Awaited *) arg)->gid);
+	errcontext("while waiting for prepared transaction \"%s\" to end", ((Awaited *) arg)->gid);
 }
 
 /* Waits, as for any transaction's lock, so that deadlocks are found. */
@@ -492,6 +540,68 @@ prepared_ring_await(CommitTimestamp ts)
 			settle_slot(awaited);
 	}
 	list_free_deep(found);
+	return waited;
+}
+
+bool
+prepared_ring_has_left(void)
+{
+	return pg_atomic_read_u32(&commit_ring->nleft) > 0 || (!commit_ring->loaded && !RecoveryInProgress());
+}
+
+/* Whether a transaction is left; sets *awaited then. */
+static bool
+find_left(TransactionId xid, Awaited *awaited)
+{
+	bool		found = false;
+
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
+	for (int i = 0; i < commit_ring->prepared_limit && !found; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (slot->xid != xid || !is_left(slot))
+			continue;
+		awaited->slot = slot;
+		awaited->xid = xid;
+		strlcpy(awaited->gid, slot->gid, sizeof(awaited->gid));
+		found = true;
+	}
+	LWLockRelease(commit_ring->header.lock);
+	return found;
+}
+
+/* The prepared transaction that holds a lock, or InvalidTransactionId. */
+static TransactionId
+prepared_holder(VirtualTransactionId holder)
+{
+	bool		more;
+
+	return VirtualTransactionIdIsRecoveredPreparedXact(holder) ? holder.localTransactionId :
+		TwoPhaseGetXidByVirtualXID(holder, &more);
+}
+
+bool
+prepared_ring_await_left(Oid relid)
+{
+	VirtualTransactionId *holders;
+	bool		waited = false;
+	LOCKTAG		tag;
+	int			count;
+
+	prepared_ring_load();
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	holders = GetLockConflicts(&tag, ShareLock, &count);
+	for (int i = 0; i < count; i++)
+	{
+		Awaited		awaited;
+
+		if (!find_left(prepared_holder(holders[i]), &awaited))
+			continue;
+		wait_for(&awaited);
+		waited = true;
+	}
+	pfree(holders);
 	return waited;
 }
 

@@ -177,17 +177,23 @@ extern bool gid_check(const char *gid, const char *query);
 /* Whether a statement about a prepared transaction was sent by a node. */
 extern bool txn_statement_from_node(const char *query);
 
-/* Marks this transaction, which is about to be prepared, as one of a node. */
-extern void gid_mark_prepared(void);
+/*
+ * Marks this transaction, which is about to be prepared, as one of a node;
+ * parked: a client decides on its end.
+ */
+extern void gid_mark_prepared(bool parked);
 
 /* SQL: whether x, a row of pg_prepared_xact(), is so marked. */
 #define NODE_PREPARED_SUBID 1
-#define PREPARED_FOR_NODE \
+#define NODE_PARKED_SUBID 2
+#define PREPARED_FOR_NODE PREPARED_WITH_LOCK(NODE_PREPARED_SUBID)
+#define PREPARED_PARKED PREPARED_WITH_LOCK(NODE_PARKED_SUBID)
+#define PREPARED_WITH_LOCK(subid) \
 	"EXISTS (SELECT FROM pg_catalog.pg_lock_status() l WHERE l.locktype OPERATOR(pg_catalog.=) 'object' " \
 	"AND l.database OPERATOR(pg_catalog.=) x.dbid " \
 	"AND l.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_database'::pg_catalog.regclass " \
 	"AND l.objid::pg_catalog.text OPERATOR(pg_catalog.=) x.transaction::pg_catalog.text " \
-	"AND l.objsubid OPERATOR(pg_catalog.=) " CppAsString2(NODE_PREPARED_SUBID) ")"
+	"AND l.objsubid OPERATOR(pg_catalog.=) " CppAsString2(subid) ")"
 
 /* What a gid says (gid.c). */
 typedef struct ParsedGid
