@@ -505,7 +505,7 @@ check_foreign_key(HeapTuple tuple)
 		check_key_actions(tuple, from);
 	if (foreign_key_becomes_global(tuple))
 		foreign_key_error(con, "Its action would change what a global index, or a foreign key between nodes, is about.",
-						  "Have the foreign key take no action, or set citus.global_indexes to on or notice.");
+						  "Have the foreign key take no action, or set citus.global_indexes to \"notice\".");
 }
 
 /*

@@ -449,6 +449,7 @@ forget_reads(void)
 {
 	has_read = false;
 	snapshot_imported = false;
+	next_is_forced = false;
 }
 
 void
@@ -559,6 +560,8 @@ void
 statement_snapshot_force(void)
 {
 	next_is_forced = true;
+	/* the statement may fail before it starts */
+	at_transaction_end(&transaction_end);
 }
 
 void

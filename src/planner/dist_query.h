@@ -82,6 +82,12 @@ extern List *dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel);
  */
 extern const DistRel *dist_query_input(PlannerInfo *root);
 
+/*
+ * upper_path.c: whether a type is that of an anonymous row, or of an array of
+ * these.  Only the values know what they consist of.
+ */
+extern bool is_anonymous_row(Oid type);
+
 /* upper_path.c: whether all rows of a group are in one shard group. */
 extern bool dist_query_groups_are_whole(PlannerInfo *root, const DistRel *rel, List *clause);
 

@@ -172,9 +172,7 @@ dist_query_group_by_all(List *exprs, List **tlist)
 
 		get_sort_group_operators(exprType(lfirst(cell)), false, false, false, &clause->sortop, &clause->eqop, NULL,
 								 &clause->hashable);
-		/* only the values of an anonymous composite type know it */
-		if (!OidIsValid(clause->eqop) || !OidIsValid(clause->sortop) || exprType(lfirst(cell)) == RECORDOID ||
-			exprType(lfirst(cell)) == RECORDARRAYOID)
+		if (!OidIsValid(clause->eqop) || !OidIsValid(clause->sortop) || is_anonymous_row(exprType(lfirst(cell))))
 			return NIL;
 		entry->ressortgroupref = clause->tleSortGroupRef = entry->resno;
 		clauses = lappend(clauses, clause);

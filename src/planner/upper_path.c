@@ -125,6 +125,12 @@ group_by_bare_columns(DistQuery *query)
 	return true;
 }
 
+bool
+is_anonymous_row(Oid type)
+{
+	return type == RECORDOID || type == RECORDARRAYOID;
+}
+
 /*
  * The groups of a relation, to be aggregated to columns.  The initiator
  * computes expressions that are the same for all rows, which are left out of
@@ -142,8 +148,7 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	query->tlist = root->processed_tlist;
 	foreach(cell, columns)
 	{
-		/* min() of rows, for which only the values know their type */
-		if (exprType(lfirst(cell)) == RECORDOID)
+		if (is_anonymous_row(exprType(lfirst(cell))))
 			return NULL;
 		if (depends_on_rows(lfirst(cell)))
 			query->columns = lappend(query->columns, lfirst(cell));

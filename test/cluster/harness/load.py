@@ -146,3 +146,39 @@ def check_repeatable(connection):
             check_total(connection)
     except psycopg.errors.SerializationFailure:
         pass
+
+
+def sees_wrong_sum(cluster_, options):
+    """Whether a reader on the coordinator, with such options, soon sees a sum that transfers have never made."""
+    load = Load()
+    seen = []
+
+    def read(connection):
+        if total(connection) != (ACCOUNTS * BALANCE, ACCOUNTS):
+            seen.append(True)
+            load.stop.set()
+
+    load.add_transfers(cluster_)
+    load.add(cluster_.coordinator, read, "reader", options=options)
+    load.meanwhile(lambda: load.stop.wait(servers.PATIENCE))
+    return bool(seen)
+
+
+def in_thread(work):
+    """Starts work; returns a function that waits for what it returns, or for psycopg's error."""
+    outcomes = []
+
+    def run():
+        try:
+            outcomes.append(work())
+        except psycopg.Error as error:
+            outcomes.append(error)
+
+    def outcome():
+        running.join(servers.PATIENCE)
+        assert outcomes, "the work goes on"
+        return outcomes[0]
+
+    running = threading.Thread(target=run)
+    running.start()
+    return outcome

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total
+from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, in_thread, sees_wrong_sum, total
 from harness.servers import rows, value, wait_until, wait_until_quiet
 from harness.stopped import Stopped, is_stopped
 from pomelo_cluster import find_free_ports
@@ -117,18 +117,7 @@ def repeatable(connection):
 
 def test_anomaly_without(accounts):
     """With citus.distributed_snapshots off, sums are wrong soon: what the other tests look for does happen."""
-    load = Load()
-    seen = []
-
-    def read(connection):
-        if total(connection) != (ACCOUNTS * BALANCE, ACCOUNTS):
-            seen.append(True)
-            load.stop.set()
-
-    load.add_transfers(accounts)
-    load.add(accounts.coordinator, read, "reader", options=READS + "always -c citus.distributed_snapshots=off")
-    load.meanwhile(lambda: load.stop.wait(servers.PATIENCE))
-    assert seen
+    assert sees_wrong_sum(accounts, READS + "always -c citus.distributed_snapshots=off")
 
 
 def test_sums(accounts):
@@ -170,14 +159,20 @@ def test_mixed(accounts):
                            [accounts.standbys[1].port, accounts.workers[1].port])
 
 
-@pytest.mark.parametrize("what", ["restart", "receiver", "primary"])
-def test_restarts(accounts, what):
-    """Restarts of a standby and of a primary, and lost WAL receivers, make reads wait or fail, and no sum wrong."""
+def load_if_up(accounts):
+    """Transfers, and checks of sums, by clients that wait for nodes that are down."""
     load = Load()
     for number in range(2):
         load.add(None, lambda _: transfer_if_up(accounts), f"transfer{number}")
     for check in (check_total, repeatable):
         load.add(None, lambda _, check=check: read_if_up(accounts, check), check.__name__)
+    return load
+
+
+@pytest.mark.parametrize("what", ["restart", "receiver", "primary"])
+def test_restarts(accounts, what):
+    """Restarts of a standby and of a primary, and lost WAL receivers, make reads wait or fail, and no sum wrong."""
+    load = load_if_up(accounts)
 
     def disturb():
         for round_ in range(2):
@@ -213,25 +208,13 @@ def read_if_up(accounts, check):
         pass
 
 
-def in_thread(connection):
+def sum_in_thread(connection):
     """Starts to read the sum in a transaction of its own; returns a function that waits for it, or for its error."""
-    seen = []
-
     def read():
-        try:
-            with connection.transaction():
-                seen.append(value(connection, "SELECT sum(balance) FROM account"))
-        except psycopg.Error as error:
-            seen.append(error)
+        with connection.transaction():
+            return value(connection, "SELECT sum(balance) FROM account")
 
-    def outcome():
-        reading.join(servers.PATIENCE)
-        assert seen, "the read goes on"
-        return seen[0]
-
-    reading = threading.Thread(target=read)
-    reading.start()
-    return outcome
+    return in_thread(read)
 
 
 @pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision", "commit-between-commits"])
@@ -242,13 +225,13 @@ def test_undecided(accounts, step):
     with connect_reader(accounts, options=limits) as reader, connect_reader(accounts, options="-c citus.follower_wait_timeout=60s") as patient, \
             connect_reader(accounts, options="-c citus.follower_wait_timeout=60s -c default_transaction_isolation=repeatable\\ read") as repeating:
         # chooses its time once: that one's mark is written, however late
-        waiting_long = in_thread(repeating)
+        waiting_long = sum_in_thread(repeating)
         for level in ("READ COMMITTED", "REPEATABLE READ"):
             with pytest.raises((psycopg.errors.SerializationFailure, psycopg.errors.LockNotAvailable), match="one point in time"), reader.transaction():
                 reader.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
                 total(reader)
         assert value(reader, "SELECT balance FROM account WHERE id = 1") in (BALANCE, BALANCE + 1)
-        waiting = in_thread(patient)
+        waiting = sum_in_thread(patient)
         assert stopped.go_on() is None
         assert waiting() == ACCOUNTS * (BALANCE + 1)
         assert waiting_long() in (ACCOUNTS * BALANCE, ACCOUNTS * (BALANCE + 1))
@@ -311,7 +294,7 @@ def test_clocks(accounts):
     waits_for = "SELECT substring(query from '(\\d+)') FROM pg_stat_activity WHERE query LIKE 'SET citus.snapshot%' AND state = 'active' AND pid <> pg_backend_pid() LIMIT 1"
 
     def clock_is_behind():
-        ending = in_thread(reader)
+        ending = sum_in_thread(reader)
         awaited = int(wait_until(lambda: standby.sql(waits_for), "the read to wait"))
         clock = int(accounts.coordinator.sql("SELECT citus_internal.snapshot_begin()"))
         reader.cancel()
@@ -356,7 +339,7 @@ def test_late_mark(accounts):
     with servers.connect(accounts.coordinator) as writer, connect_reader(accounts, options="-c citus.follower_wait_timeout=60s") as reader:
         os.kill(launcher, signal.SIGSTOP)
         try:
-            outcome = in_thread(reader)
+            outcome = sum_in_thread(reader)
             wait_until(lambda: standby.sql("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SET citus.snapshot%' AND state = 'active' AND pid <> pg_backend_pid()"),
                        "the read to wait")
             writer.execute(UPDATE_ALL)
@@ -432,11 +415,7 @@ def test_promotion(accounts):
     node, standby = accounts.workers[0], accounts.standbys[0]
     node.sql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()")
     wait_until(lambda: "sync" in node.sql("SELECT string_agg(sync_state, ' ') FROM pg_stat_replication").split(), "a synchronous standby")
-    load = Load()
-    for number in range(2):
-        load.add(None, lambda _: transfer_if_up(accounts), f"transfer{number}")
-    for check in (check_total, repeatable):
-        load.add(None, lambda _, check=check: read_if_up(accounts, check), check.__name__)
+    load = load_if_up(accounts)
 
     def fail_over():
         load.stop.wait(1)

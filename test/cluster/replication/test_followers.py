@@ -1,11 +1,10 @@
 """citus.use_secondary_nodes: a session reads other nodes' shards on their standbys."""
 
-import threading
-
 import psycopg
 import pytest
 
 from harness import servers
+from harness.load import in_thread
 from harness.servers import rows, value, wait_until
 from pomelo_cluster import find_free_ports
 
@@ -202,12 +201,12 @@ def test_waits_for_a_token(followed):
             for connection in always, prefer:
                 connection.execute("SET citus.follower_wait_timeout = '10min'")
                 connection.execute("SELECT set_config('citus.session_token', %s, false)", [token])
-                outcome = read_in_thread(connection)
+                outcome = in_thread(lambda: value(connection, "SELECT sum(v) FROM d"))
                 wait_until(lambda: probe_of(standby), "the session to ask the standby")
                 connection.cancel()
                 assert isinstance(outcome(), psycopg.errors.QueryCanceled)
                 wait_until(lambda: not probe_of(standby), "the session to ask no more")
-                outcome = read_in_thread(connection)
+                outcome = in_thread(lambda: value(connection, "SELECT sum(v) FROM d"))
                 standby.sql(f"SELECT pg_terminate_backend({wait_until(lambda: probe_of(standby), 'the session to ask again')})")
                 if connection is always:
                     assert isinstance(outcome(), psycopg.errors.ObjectNotInPrerequisiteState)
@@ -216,26 +215,6 @@ def test_waits_for_a_token(followed):
         finally:
             pause(standby, False)
         writer.execute("UPDATE d SET v = v - 1")
-
-
-def read_in_thread(connection):
-    """Starts to read a sum; returns a function that waits for it, or for its error."""
-    seen = []
-
-    def read():
-        try:
-            seen.append(value(connection, "SELECT sum(v) FROM d"))
-        except psycopg.Error as error:
-            seen.append(error)
-
-    def outcome():
-        reading.join(servers.PATIENCE)
-        assert seen, "the read goes on"
-        return seen[0]
-
-    reading = threading.Thread(target=read)
-    reading.start()
-    return outcome
 
 
 def test_fallback(followed):

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total
+from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, sees_wrong_sum, total
 from harness.servers import rows, value, wait_until_quiet
 
 
@@ -24,18 +24,7 @@ def accounts(bank_cluster):
 
 def test_anomaly_without(accounts):
     """With the setting off, sums are wrong soon: what the other tests look for does happen."""
-    load = Load()
-    seen = []
-
-    def read(connection):
-        if total(connection) != (ACCOUNTS * BALANCE, ACCOUNTS):
-            seen.append(True)
-            load.stop.set()
-
-    load.add_transfers(accounts)
-    load.add(accounts.coordinator, read, "reader", options="-c citus.distributed_snapshots=off")
-    load.meanwhile(lambda: load.stop.wait(servers.PATIENCE))
-    assert seen
+    assert sees_wrong_sum(accounts, "-c citus.distributed_snapshots=off")
 
 
 def test_read_committed(accounts):

@@ -41,6 +41,7 @@ INSERT INTO g VALUES ($1, DEFAULT, 1) ON CONFLICT (a) DO UPDATE SET b = DEFAULT 
 INSERT INTO g VALUES (4, DEFAULT, 1), (41, DEFAULT, 41) ON CONFLICT (a) DO UPDATE SET b = DEFAULT;
 INSERT INTO g SELECT a, 7, 7 FROM r ON CONFLICT (a) DO UPDATE SET b = DEFAULT WHERE g.a > 3;
 INSERT INTO g (a, c) SELECT a, 7 FROM r ON CONFLICT (a) DO UPDATE SET b = DEFAULT WHERE g.a > 3;
+-- PostgreSQL doesn't evaluate this condition, since no column is assigned a value; with global keys we do
 -- statement needs: colocation
 INSERT INTO g (a, c) SELECT a, 7 FROM o ON CONFLICT (a) DO UPDATE SET b = DEFAULT WHERE g.a < excluded.c + 3 RETURNING a, b, c;
 BEGIN;

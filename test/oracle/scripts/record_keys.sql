@@ -20,3 +20,5 @@ SELECT ARRAY[ROW(k, s % 2)], count(DISTINCT a) FROM t GROUP BY 1;
 SELECT ROW(k, s % 2), sum(DISTINCT a) FROM s GROUP BY 1;
 SELECT ROW(t.k, r.s % 2), sum(DISTINCT t.a) FROM t JOIN r USING (id) GROUP BY 1 HAVING sum(DISTINCT t.a) > 10;
 SELECT ROW(t.k, u.s % 2), sum(DISTINCT t.a) FROM t JOIN t u ON t.a = u.id GROUP BY 1;
+SELECT max(ARRAY[ROW(k, s % 2)]), min(ARRAY[ROW(a, k)]) FROM t;
+SELECT s % 3, max(ARRAY[ROW(k, s % 2)]) FROM t GROUP BY 1;
