@@ -304,14 +304,32 @@ node_is_known(const char *host, int32 port)
 	return node_at_address(host, port) != NULL;
 }
 
-const ClusterNode *
-node_of_group(int32 groupid)
+static const ClusterNode *
+active_primary_of(int32 groupid)
 {
-	const ClusterNode *inactive;
-
 	foreach_ptr(const ClusterNode, node, node_active_primaries())
 		if (node->groupid == groupid)
 			return node;
+	return NULL;
+}
+
+/*
+ * Other sessions see a commit shortly before its invalidation messages come.
+ * So whoever reads a placement anew may see one on a node that the nodes read
+ * before don't have; they are read again then.
+ */
+const ClusterNode *
+node_of_group(int32 groupid)
+{
+	const ClusterNode *node = active_primary_of(groupid);
+	const ClusterNode *inactive;
+
+	if (likely(node != NULL))
+		return node;
+	node_cache_invalidated(InvalidOid, PG_DIST_NODE);
+	node = active_primary_of(groupid);
+	if (node != NULL)
+		return node;
 
 	inactive = node_primary_of(groupid);
 	if (inactive != NULL)

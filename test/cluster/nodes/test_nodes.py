@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from harness.servers import footprint, on_every_node, rows, value
+from harness.stopped import Stopped
 
 pytestmark = pytest.mark.some(7)     # each makes clusters of its own
 
@@ -226,6 +227,21 @@ def test_node_changes_roll_back(own_cluster, connect):
     connection.execute("SELECT citus_remove_node('127.0.0.1', %s)", [own_cluster.workers[1].port])
     connection.rollback()
     assert on_every_node(own_cluster, NODES) == before
+
+
+def test_commit_whose_messages_are_late(own_cluster, connect):
+    """A session that reads a placement anew before it hears of the node that came in the same transaction finds the node."""
+    left = own_cluster.workers[1]
+    connection, reader = connect(own_cluster.coordinator), connect(own_cluster.coordinator)
+    connection.execute("SELECT citus_remove_node('127.0.0.1', %s)", [left.port])
+    for table in "t", "u":
+        connection.execute(f"CREATE TABLE {table} (k int); SELECT create_distributed_table('{table}', 'k', shard_count => 1)")
+    reader.execute("SELECT * FROM u")
+    stopped = Stopped(own_cluster.coordinator, "xact-after-commit", f"""BEGIN; SELECT citus_add_node('127.0.0.1', {left.port});
+        UPDATE pg_dist_placement SET groupid = (SELECT max(groupid) FROM pg_dist_node); COMMIT""")
+    with pytest.raises(psycopg.errors.UndefinedTable):      # as it asks that node, which has no such shard
+        reader.execute("SELECT * FROM t")
+    assert stopped.go_on() is None
 
 
 def test_ordinary_users_may_not(cluster, coordinator, connect):
