@@ -345,6 +345,7 @@ triggers_begin_for_partition(const TriggerRun *root, Oid relid, List *columns)
 	run->statement = root->statement;
 	run->context = root->context;
 	run->nest_level = root->nest_level;
+	run->has_entries = root->has_entries;
 	run->apply = root->apply;
 	run->apply_arg = root->apply_arg;
 	init_run(run, relid, root, columns);

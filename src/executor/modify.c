@@ -66,6 +66,7 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	state->table = metadata_require(state->plan.relid);
 	state->row_desc = CreateTupleDescCopyConstr(RelationGetDescr(relation));
 	state->row_type = relation->rd_rel->reltype;
+	state->partitioned = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	table_close(relation, NoLock);
 
 	state->input.child = ExecInitNode(linitial(plan_node->custom_plans), estate, eflags);

@@ -15,6 +15,7 @@
 
 #include "catalog/metadata.h"
 #include "executor/fire_triggers.h"
+#include "executor/partition_routing.h"
 #include "executor/row_image.h"
 #include "executor/task_set.h"
 #include "planner/modify_plan.h"
@@ -114,6 +115,9 @@ typedef struct DistModifyState
 	Oid			partition;		/* that it stands in; InvalidOid: the table */
 	int64		partition_shard;	/* that it stands in; 0: the table isn't
 									 * partitioned */
+	bool		partitioned;	/* it is */
+	PartitionRouting *routing;	/* of rows that may conflict; NULL: not used */
+	Relation	routing_rel;	/* the table then */
 
 	bool		checks_new_rows;	/* the plan has conditions for new rows */
 	ResultRelInfo *generator;	/* computes generated columns for these; NULL:
@@ -176,6 +180,13 @@ extern bool modify_next_output(DistModifyState *state, TupleTableSlot *slot);
 
 /* The position in plan.attnos of a column of the target that nodes return. */
 extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
+
+/*
+ * The partition of a new row of a partitioned table (partition_routing_find);
+ * and notes the one that a row of a shard stands in.
+ */
+extern Oid	modify_partition_of(DistModifyState *state, const Datum *values, const bool *nulls);
+extern void modify_note_partition(DistModifyState *state, int shard, Oid partition);
 
 /* Ends input and output. */
 extern void modify_end_rows(DistModifyState *state);
@@ -253,7 +264,9 @@ extern const InsertStreamMethods *insert_stream_methods;
 /*
  * Entries of global indexes, set by src/global_index, a later folder.
  *
- * find: whether the key of a row in one of the table's indexes has an entry,
+ * rel is the table, or the row's partition.
+ *
+ * find: whether the key of a row in one of its indexes has an entry,
  * as far as a snapshot of now shows; then sets the distribution value of the
  * row that has it, which may be null, in CurrentMemoryContext.
  *

@@ -181,7 +181,7 @@ insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTa
 static ParamListInfo
 change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSlot *slot)
 {
-	bool		with_partitions = state->plan.partition_resno > 0;
+	bool		with_partitions = state->partitioned;
 	int			nkeys = list_length(state->plan.key_attnos);
 	ParamListInfo params = makeParamList(1 + with_rows + with_partitions + nkeys);
 

@@ -94,12 +94,7 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 		value = slot_getattr(child, state->plan.dist_resno, &isnull);
 	*shard = shard_index_of_stored(state->table, value, isnull);
 	if (state->plan.partition_resno > 0)
-	{
-		Oid			partition = DatumGetObjectId(slot_getattr(child, state->plan.partition_resno, &isnull));
-
-		state->partition = partition;
-		state->partition_shard = shard_colocated_with(state->table, metadata_require(partition), &state->table->shards[*shard])->shardid;
-	}
+		modify_note_partition(state, *shard, DatumGetObjectId(slot_getattr(child, state->plan.partition_resno, &isnull)));
 	return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -24,6 +25,7 @@
 #include "compat/virtual_column.h"
 #include "executor/modify.h"
 #include "executor/row_texts.h"
+#include "sharding/hash.h"
 
 void
 modify_read_input(DistModifyState *state)
@@ -280,8 +282,34 @@ modify_next_output(DistModifyState *state, TupleTableSlot *slot)
 }
 
 void
+modify_note_partition(DistModifyState *state, int shard, Oid partition)
+{
+	state->partition = partition;
+	state->partition_shard = shard_colocated_with(state->table, metadata_require(partition), &state->table->shards[shard])->shardid;
+}
+
+Oid
+modify_partition_of(DistModifyState *state, const Datum *values, const bool *nulls)
+{
+	if (state->routing == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(state->context);
+
+		state->routing_rel = table_open(state->plan.relid, NoLock);
+		state->routing = partition_routing_begin(state->routing_rel);
+		MemoryContextSwitchTo(old_context);
+	}
+	return partition_routing_find(state->routing, values, nulls);
+}
+
+void
 modify_end_rows(DistModifyState *state)
 {
+	if (state->routing != NULL)
+	{
+		partition_routing_end(state->routing);
+		table_close(state->routing_rel, NoLock);
+	}
 	if (state->input.rows != NULL)
 		tuplestore_end(state->input.rows);
 	if (state->input.slot != NULL)

@@ -36,6 +36,8 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/tupconvert.h"
+#include "catalog/partition.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -82,7 +84,9 @@ typedef struct Attempt
 {
 	DistModifyState *state;
 	UpsertSlots *slots;
-	TupleTableSlot *proposed;	/* the row */
+	Relation	rel;			/* the table, or the row's partition */
+	List	   *arbiters;		/* its global indexes that decide */
+	TupleTableSlot *proposed;	/* the row, as rel has it */
 	bool		conflicts;		/* with one of the shard that it is sent to */
 	List	   *results;
 } Attempt;
@@ -175,15 +179,7 @@ attempt_insert(void *arg)
 	inserted = attempt->results != NIL && was_inserted(linitial(attempt->results), attempt->slots);
 	if (attempt->conflicts)
 		return !inserted && (attempt->results != NIL || !state->plan.do_update);
-	if (inserted)
-	{
-		Relation	rel = table_open(state->plan.relid, NoLock);
-		bool		claimed = global_key_methods->claim(rel, state->plan.arbiters, attempt->proposed);
-
-		table_close(rel, NoLock);
-		return claimed;
-	}
-	return true;
+	return !inserted || global_key_methods->claim(attempt->rel, attempt->arbiters, attempt->proposed);
 }
 
 /* Takes the only row that waits; sets its shard. */
@@ -214,16 +210,64 @@ wait_for_shard(DistModifyState *state, MinimalTuple change, int shard, TupleTabl
 
 /* Whether a row's key has an entry; then sets the shard of its row. */
 static bool
-find_key(DistModifyState *state, TupleTableSlot *proposed, int *shard)
+find_key(const Attempt *attempt, int *shard)
 {
-	Relation	rel = table_open(state->plan.relid, NoLock);
 	NullableDatum value;
-	bool		found = global_key_methods->find(rel, state->plan.arbiters, proposed, &value);
+	bool		found = global_key_methods->find(attempt->rel, attempt->arbiters, attempt->proposed, &value);
 
-	table_close(rel, NoLock);
 	if (found)
-		*shard = shard_index_of_stored(state->table, value.value, value.isnull);
+		*shard = shard_index_of_stored(attempt->state->table, value.value, value.isnull);
 	return found;
+}
+
+/* Those indexes of a partition that belong to indexes of its table. */
+static List *
+indexes_of_partition(Relation partition, List *indexes)
+{
+	List	   *result = NIL;
+
+	foreach_oid(indexid, RelationGetIndexList(partition))
+	{
+		List	   *ancestors = get_rel_relispartition(indexid) ? get_partition_ancestors(indexid) : NIL;
+
+		foreach_oid(ancestor, ancestors)
+			if (list_member_oid(indexes, ancestor))
+				result = lappend_oid(result, indexid);
+	}
+	return result;
+}
+
+/*
+ * Opens the table that a row is attempted to be inserted into; if it is a
+ * partition, the row is converted.
+ */
+static void
+open_upsert_target(Attempt *attempt, TupleTableSlot *row)
+{
+	DistModifyState *state = attempt->state;
+	TupleConversionMap *map;
+
+	attempt->proposed = row;
+	attempt->arbiters = state->plan.arbiters;
+	if (!state->partitioned)
+	{
+		attempt->rel = table_open(state->plan.relid, NoLock);
+		return;
+	}
+	attempt->rel = table_open(modify_partition_of(state, row->tts_values, row->tts_isnull), NoLock);
+	attempt->arbiters = indexes_of_partition(attempt->rel, state->plan.arbiters);
+	map = convert_tuples_by_name(state->row_desc, RelationGetDescr(attempt->rel));
+	if (map != NULL)
+		attempt->proposed = execute_attr_map_slot(map->attrMap, row,
+												  MakeSingleTupleTableSlot(RelationGetDescr(attempt->rel), &TTSOpsVirtual));
+}
+
+static void
+close_upsert_target(Attempt *attempt, TupleTableSlot *row)
+{
+	if (attempt->proposed != row)
+		ExecDropSingleTupleTableSlot(attempt->proposed);
+	table_close(attempt->rel, NoLock);
 }
 
 /* The same for one row whose conflicts are with rows of all shards. */
@@ -231,6 +275,7 @@ static List *
 insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
 {
 	TupleTableSlot *proposed = MakeSingleTupleTableSlot(state->row_desc, &TTSOpsVirtual);
+	Attempt		attempt = {.state = state, .slots = slots};
 	int			own_shard;
 	MinimalTuple change = take_waiting_row(state, slots->change, &own_shard);
 	bool		asks = true;
@@ -241,17 +286,20 @@ insert_waiting_row(DistModifyState *state, UpsertSlots *slots)
 	triggers_compute_columns(state->triggers, proposed->tts_values, proposed->tts_isnull);
 	ExecStoreVirtualTuple(proposed);
 	ExecMaterializeSlot(proposed);
+	open_upsert_target(&attempt, proposed);
 	for (int attempts = 0; attempts < MAX_ATTEMPTS; attempts++)
 	{
-		Attempt		attempt = {.state = state, .slots = slots, .proposed = proposed};
 		int			shard = own_shard;
 		ErrorData  *error;
 
 		CHECK_FOR_INTERRUPTS();
-		attempt.conflicts = asks && find_key(state, proposed, &shard);
+		attempt.conflicts = asks && find_key(&attempt, &shard);
 		wait_for_shard(state, change, shard, slots->change);
 		if (subtransaction_run(attempt_insert, &attempt, &error))
+		{
+			close_upsert_target(&attempt, proposed);
 			return attempt.results;
+		}
 		if (error != NULL && !(attempt.conflicts && error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION))
 			catch_rethrow(error);
 		asks = !attempt.conflicts;	/* else the insertion waits */
@@ -299,7 +347,7 @@ store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
 		else if (attno == SelfItemPointerAttributeNumber)
 			slot->tts_values[i] = ctid;
 		else if (attno == TableOidAttributeNumber)
-			slot->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+			slot->tts_values[i] = ObjectIdGetDatum(state->partitioned ? state->partition : state->plan.relid);
 		else
 			*isnull = true;		/* only RETURNING asks for it */
 	}
@@ -332,6 +380,11 @@ resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slot
 		return;
 	old = modify_old_tuple(state, slots->values, slots->nulls);
 	modify_evaluate_action(state, action, econtext, slots->values, slots->nulls);
+	if (state->partitioned && modify_partition_of(state, slots->values, slots->nulls) != state->partition)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("invalid ON UPDATE specification"),
+				 errdetail("The result tuple would appear in a different partition than the original tuple.")));
 	identity = modify_row_identity(state, row, ctid);
 	state->sequence = result->sequence;
 	if (modify_add_update(state, slots->row, result->shard, &identity, old, slots->values, slots->nulls))
@@ -350,6 +403,9 @@ finish_row(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
 					  slots->excluded, slots->excluded_nulls);
 	ExecStoreMinimalTuple(result->row, slots->row, false);
 	slot_getallattrs(slots->row);
+	/* what it conflicts with stands there, too: keys contain partition keys */
+	if (state->partitioned)
+		modify_note_partition(state, result->shard, modify_partition_of(state, slots->excluded, slots->excluded_nulls));
 	if (slots->row->tts_isnull[1])
 		finish_insert(state, result, slots);
 	else

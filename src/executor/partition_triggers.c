@@ -16,12 +16,12 @@
 
 #include "access/table.h"
 #include "access/tupconvert.h"
-#include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "executor/partition_routing.h"
 #include "executor/partition_triggers.h"
 #include "executor/trigger_run.h"
 
@@ -44,34 +44,19 @@ struct PartitionTriggers
 	List	   *partitions;		/* TriggerPartition *, the last one used
 								 * first */
 	MemoryContext context;
-
-	/* for tuple routing */
-	EState	   *estate;
-	ModifyTableState *state;
-	PartitionTupleRouting *routing;
-	TupleTableSlot *slot;
+	PartitionRouting *routing;
 };
 
 PartitionTriggers *
 partition_triggers_begin(TriggerRun *root, Relation rel, List *columns)
 {
 	PartitionTriggers *partitions = palloc0(sizeof(PartitionTriggers));
-	ResultRelInfo *info = makeNode(ResultRelInfo);
 
 	partitions->root = root;
 	partitions->rel = rel;
 	partitions->columns = columns;
 	partitions->context = CurrentMemoryContext;
-	partitions->estate = CreateExecutorState();
-	InitResultRelInfo(info, rel, 0, NULL, 0);
-	partitions->state = makeNode(ModifyTableState);
-	partitions->state->ps.state = partitions->estate;
-	partitions->state->operation = CMD_INSERT;
-	partitions->state->mt_nrels = 1;
-	partitions->state->resultRelInfo = info;
-	partitions->state->rootResultRelInfo = info;
-	partitions->routing = ExecSetupPartitionTupleRouting(partitions->estate, rel);
-	partitions->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	partitions->routing = partition_routing_begin(rel);
 	return partitions;
 }
 
@@ -80,10 +65,7 @@ partition_triggers_end(PartitionTriggers *partitions)
 {
 	foreach_ptr(TriggerPartition, partition, partitions->partitions)
 		triggers_end(partition->run);
-	ExecDropSingleTupleTableSlot(partitions->slot);
-	ExecCleanupTupleRouting(partitions->state, partitions->routing);
-	ExecResetTupleTable(partitions->estate->es_tupleTable, false);
-	FreeExecutorState(partitions->estate);
+	partition_routing_end(partitions->routing);
 }
 
 /*
@@ -130,17 +112,7 @@ partition_of_oid(PartitionTriggers *partitions, Oid relid)
 static TriggerPartition *
 partition_of_row(PartitionTriggers *partitions, Datum *values, bool *nulls)
 {
-	TupleTableSlot *slot = partitions->slot;
-	int			natts = slot->tts_tupleDescriptor->natts;
-	ResultRelInfo *info;
-
-	ExecClearTuple(slot);
-	memcpy(slot->tts_values, values, sizeof(Datum) * natts);
-	memcpy(slot->tts_isnull, nulls, sizeof(bool) * natts);
-	ExecStoreVirtualTuple(slot);
-	info = ExecFindPartition(partitions->state, partitions->state->rootResultRelInfo, partitions->routing, slot,
-							 partitions->estate);
-	return partition_of_oid(partitions, RelationGetRelid(info->ri_RelationDesc));
+	return partition_of_oid(partitions, partition_routing_find(partitions->routing, values, nulls));
 }
 
 /*
@@ -151,7 +123,7 @@ static void
 keep_values(PartitionTriggers *partitions, Datum *values, const bool *nulls)
 {
 	TupleDesc	desc = RelationGetDescr(partitions->rel);
-	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(partitions->estate));
+	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(partitions->routing->estate));
 
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -229,7 +201,7 @@ insert_into_partition(TriggerPartition *partition, Datum *values, bool *nulls)
 bool
 partition_before_insert(PartitionTriggers *partitions, Datum *values, bool *nulls)
 {
-	ResetPerTupleExprContext(partitions->estate);
+	ResetPerTupleExprContext(partitions->routing->estate);
 	return insert_into_partition(partition_of_row(partitions, values, nulls), values, nulls);
 }
 
@@ -241,7 +213,7 @@ partition_before_update(PartitionTriggers *partitions, HeapTuple old, Datum *val
 	Datum	   *own_values = values;
 	bool	   *own_nulls = nulls;
 
-	ResetPerTupleExprContext(partitions->estate);
+	ResetPerTupleExprContext(partitions->routing->estate);
 	old = old_in_partition(from, old);
 	to_partition(from, &own_values, &own_nulls);
 	if (!triggers_before_update(from->run, old, own_values, own_nulls))
@@ -267,7 +239,7 @@ partition_before_delete(PartitionTriggers *partitions, HeapTuple old)
 {
 	TriggerPartition *partition = partition_of_oid(partitions, old->t_tableOid);
 
-	ResetPerTupleExprContext(partitions->estate);
+	ResetPerTupleExprContext(partitions->routing->estate);
 	return triggers_before_delete(partition->run, old_in_partition(partition, old));
 }
 

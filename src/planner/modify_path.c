@@ -542,6 +542,17 @@ has_before_update(Oid relid, int triggers)
 	return result;
 }
 
+/*
+ * Whether an UPDATE's rows may have BEFORE triggers: those of a partitioned
+ * table may be their partitions'.
+ */
+static bool
+may_fire_before_update(const DistTable *table)
+{
+	return get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE ? (table->row_triggers & COMMAND_BIT(CMD_UPDATE)) != 0 :
+		has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE));
+}
+
 /* Whether rows of a table may refer to each other. */
 static bool
 references_itself(Oid relid)
@@ -691,22 +702,19 @@ make_merge_columns(PlannerInfo *root, List *child_tlist)
 }
 
 /*
- * Refuses to resolve conflicts with rows of partitions, since the nodes don't
- * return the partition of a row.
+ * Refuses to resolve conflicts with rows of partitions that another part of
+ * the statement may have written, maybe by another table's name.
  */
 static void
-check_partitioned_conflict(const ModifyPlan *plan, bool meets_written)
+check_partitioned_conflict(const ModifyPlan *plan)
 {
-	if (plan->resolves && (get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE ||
-						   (meets_written && get_rel_relispartition(plan->relid))))
+	if (get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE || get_rel_relispartition(plan->relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot compute what ON CONFLICT does to rows of distributed partitioned table \"%s\"",
 						get_rel_name(plan->relid)),
-				 meets_written ? errdetail("Another part of the statement writes the table, too.") :
-				 plan->arbiters != NIL ? errdetail("The other row may be on another node: a unique index lacks the distribution column.") :
-				 errdetail("It reads other distributed or local tables, or assigns the distribution column."),
-				 errhint("Write the partitions one by one, or use separate UPDATE and INSERT statements.")));
+				 errdetail("Another part of the statement writes the table, too."),
+				 errhint("Use separate statements.")));
 }
 
 /* Who resolves conflicts, and whether nodes return what they have written. */
@@ -723,8 +731,9 @@ note_conflict(PlannerInfo *root, ModifyPlan *plan, OnConflictExpr *conflict, con
 		plan->may_skip = !plan->resolves;
 		plan->arbiters = conflict_global_arbiters(root, table);
 		plan->row_by_row = plan->arbiters != NIL ||
-			(plan->resolves && plan->do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE)));
-		check_partitioned_conflict(plan, meets_written);
+			(plan->resolves && plan->do_update && may_fire_before_update(table));
+		if (plan->resolves && meets_written)
+			check_partitioned_conflict(plan);
 	}
 	plan->notes_written = plan->resolves || (meets_written && plan->command != CMD_DELETE);
 	if (plan->notes_written)

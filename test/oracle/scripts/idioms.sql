@@ -115,7 +115,6 @@ SELECT b, count(m.*), coalesce(max(val), 0) FROM generate_series(timestamptz '20
 SELECT DISTINCT ON (device) device, at, val FROM measures WHERE at < '2024-02-01' ORDER BY device, at DESC;
 SELECT device, percentile_cont(0.5) WITHIN GROUP (ORDER BY val), mode() WITHIN GROUP (ORDER BY val), corr(val, device) IS NULL FROM measures GROUP BY 1 ORDER BY 1;
 SELECT device, at, first_value(val) OVER w, nth_value(val, 2) OVER w, avg(val) OVER (PARTITION BY device ORDER BY at ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM measures WHERE device < 2 WINDOW w AS (PARTITION BY device ORDER BY at RANGE BETWEEN interval '1 day' PRECEDING AND CURRENT ROW) ORDER BY 1, 2;
--- statement needs: colocation
 INSERT INTO measures SELECT device, at + interval '40 days', val FROM measures WHERE device = 3 ON CONFLICT (device, at) DO UPDATE SET val = excluded.val + 100;
 SELECT tableoid::regclass::text, count(*), sum(val) FROM measures GROUP BY 1 ORDER BY 1;
 DELETE FROM measures m USING (SELECT device, max(at) AS at FROM measures GROUP BY device) k WHERE m.device = k.device AND m.at = k.at RETURNING m.device, m.at, m.val;

@@ -66,7 +66,6 @@ UPDATE rp SET a = chr(98 + d % 2) WHERE d IN (8, 9) RETURNING a, d;
 UPDATE rp SET d = other.b FROM other WHERE other.b = rp.b RETURNING rp.c < 0;
 DELETE FROM rp WHERE d = (SELECT max(b) FROM other) AND c % 2 = 0;
 INSERT INTO rp SELECT 'a', b, c + 1000, b FROM other;
--- statement needs: colocation
 INSERT INTO rp VALUES ('a', 1, 1, 1), ('b', 4, 4, 4) ON CONFLICT (a, b, c) DO UPDATE SET d = excluded.d + (SELECT max(b) FROM other);
 MERGE INTO rp USING other ON rp.c = other.c WHEN MATCHED THEN UPDATE SET d = other.b WHEN NOT MATCHED THEN INSERT VALUES ('c', other.b, other.c, 0);
 UPDATE tr SET c = c WHERE b = 1;

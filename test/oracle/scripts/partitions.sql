@@ -64,9 +64,7 @@ INSERT INTO e1 VALUES (503, '2020-02-05', 'z', 5);
 INSERT INTO e1 VALUES (504, '2020-01-06', 'z', 5);
 INSERT INTO e (id, at, n) SELECT id + 1000, '2020-01-09', n FROM u;
 INSERT INTO e SELECT id + 2000, at, v, n FROM e WHERE id < 20;
--- statement needs: colocation
 INSERT INTO l VALUES (3, 'one', 8) ON CONFLICT (id, tag) DO UPDATE SET n = excluded.n + l.n RETURNING *;
--- statement needs: colocation
 INSERT INTO l SELECT i, 'one', 0 FROM generate_series(1, 9) i ON CONFLICT DO NOTHING;
 INSERT INTO l VALUES (3, 'one', 8);
 SELECT count(*), sum(n) FROM l;
