@@ -35,6 +35,7 @@
 #include "columnar/table_scan.h"
 #include "compat/explain.h"
 #include "compat/foreach.h"
+#include "compat/instrument.h"
 #include "compat/table_am.h"
 #include "lib/plan_fields.h"
 
@@ -376,7 +377,7 @@ static void
 explain_join_filters(ColumnarScanState *state, ExplainState *es)
 {
 	TupleDesc	tupdesc = RelationGetDescr(state->css.ss.ss_currentRelation);
-	Instrumentation *instrument = state->css.ss.ps.instrument;
+	NodeInstrumentation *instrument = state->css.ss.ps.instrument;
 	List	   *names = NIL;
 
 	if (state->njoin_filters == 0)
