@@ -345,6 +345,27 @@ compat_add_query_permissions(PlannedStmt *statement, const Query *query)
 }
 
 /*
+ * Since version 19, the server looks for the row that a new row references by
+ * the index, without a statement, unless that table is partitioned or the key
+ * has a PERIOD.  Before, it asks for the right to, by an entry that no parser
+ * has named: the relation where it looks; InvalidOid: something else is asked.
+ */
+static inline Oid
+compat_probed_relid(const List *range_table)
+{
+#if PG_VERSION_NUM >= 190000
+	const RangeTblEntry *rte;
+
+	if (!InNoForceRLSOperation() || list_length(range_table) != 1)
+		return InvalidOid;
+	rte = linitial_node(RangeTblEntry, range_table);
+	if (rte->rtekind == RTE_RELATION && rte->eref == NULL)
+		return rte->relid;
+#endif
+	return InvalidOid;
+}
+
+/*
  * A function for ExecutorCheckPerms_hook: COMPAT_CHECK_PERMS(name) is its
  * head, compat_check_perms_next() calls another one with its arguments.  When
  * the server asks, without raising an error, whether the current user may

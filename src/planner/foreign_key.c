@@ -20,6 +20,10 @@
  * The statements are distinguished by the columns that they read; if both
  * kinds are possible, the statement is accepted.
  *
+ * Version 19 looks for a referenced row without a statement.  No planner and
+ * no executor sees that, so the ExecutorCheckPerms_hook does what is done when
+ * such a statement is planned and started.
+ *
  * The server's statements are known by InNoForceRLSOperation().  That stays
  * true while they run, also in users' functions that they call, unless
  * executor_start.c resets it.
@@ -35,6 +39,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "optimizer/optimizer.h"
@@ -44,8 +49,11 @@
 
 #include "catalog/global_key.h"
 #include "catalog/metadata.h"
+#include "compat/noreturn.h"
 #include "compat/permissions.h"
 #include "planner/foreign_key.h"
+#include "txn/commit_ring.h"
+#include "txn/snapshot.h"
 
 #define ANY_WRITE (COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE))
 
@@ -81,6 +89,19 @@ references_by(Oid relid, const Bitmapset *columns)
 	return result;
 }
 
+pg_noreturn static void
+refuse_local_key(Oid relid)
+{
+	const char *name = get_rel_name(relid);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("a local table's foreign key to distributed table \"%s\" cannot be checked", name),
+			 errdetail("The rows of \"%s\" are stored in shards.", name),
+			 errhint("Use create_distributed_table() to distribute the referencing table, colocated with \"%s\", "
+					 "before rows are written to it.", name)));
+}
+
 void
 check_foreign_key_query(Query *query)
 {
@@ -102,13 +123,23 @@ check_foreign_key_query(Query *query)
 		return;
 	pull_varattnos(query->jointree->quals, 1, &columns);
 	if (!references_by(table->relid, columns))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a local table's foreign key to distributed table \"%s\" cannot be checked",
-						get_rel_name(table->relid)),
-				 errdetail("The rows of \"%s\" are stored in shards.", get_rel_name(table->relid)),
-				 errhint("Use create_distributed_table() to distribute the referencing table, colocated with \"%s\", "
-						 "before rows are written to it.", get_rel_name(table->relid))));
+		refuse_local_key(table->relid);
+}
+
+/*
+ * The server is about to look for a referenced row in a relation, by the
+ * active snapshot.
+ */
+static void
+probe_starts(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table != NULL && table->kind != DIST_REFERENCE)
+		refuse_local_key(relid);
+	if (unlikely(prepared_ring_has_left()) && distributed_snapshots && !IsolationUsesXactSnapshot() &&
+		prepared_ring_await_left(relid))
+		snapshot_renew_active();
 }
 
 /*
@@ -189,12 +220,16 @@ foreign_key_reach(Oid relid)
 }
 
 /*
- * ExecutorCheckPerms_hook: only validation of a foreign key asks without
+ * ExecutorCheckPerms_hook.  Only validation of a foreign key asks without
  * raising an error.
  */
 static bool
-COMPAT_CHECK_PERMS(check_validation)
+COMPAT_CHECK_PERMS(check_key_rights)
 {
+	Oid			probed = compat_probed_relid(range_table);
+
+	if (OidIsValid(probed) && metadata_available())
+		probe_starts(probed);
 	if (!raises_error && metadata_available())
 	{
 		const DistTable *table = metadata_lookup(compat_validated_relid(range_table));
@@ -224,5 +259,5 @@ void
 foreign_key_init(void)
 {
 	prev_check_perms = ExecutorCheckPerms_hook;
-	ExecutorCheckPerms_hook = check_validation;
+	ExecutorCheckPerms_hook = check_key_rights;
 }

@@ -246,10 +246,31 @@ keep_xids(const TransactionId *xids, int count)
 }
 
 /*
+ * Has a snapshot show what another one shows.  Its xmin stays: it is in a heap
+ * that is ordered by that, and an older one does no harm.
+ */
+static void
+show_same(Snapshot own, Snapshot other)
+{
+	own->xmax = other->xmax;
+	own->xip = keep_xids(other->xip, other->xcnt);
+	own->xcnt = other->xcnt;
+	own->subxip = keep_xids(other->subxip, other->subxcnt);
+	own->subxcnt = other->subxcnt;
+	own->suboverflowed = other->suboverflowed;
+}
+
+void
+snapshot_renew_active(void)
+{
+	Assert(!IsolationUsesXactSnapshot());
+	show_same(GetActiveSnapshot(), GetTransactionSnapshot());
+}
+
+/*
  * Gives the transaction's snapshot what an edited one shows.  Each user of it
- * copies it, so a change affects later statements only.  Its xmin stays: it is
- * in a heap that is ordered by that, and an older one does no harm.  On a
- * standby it is made older, when there is no other snapshot in the heap.
+ * copies it, so a change affects later statements only.  On a standby its xmin
+ * is made older, when there is no other snapshot in the heap.
  */
 static void
 move_to(CommitTimestamp ts, Snapshot edited)
@@ -260,12 +281,7 @@ move_to(CommitTimestamp ts, Snapshot edited)
 		own->xmin = edited->xmin;
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
 		snapshot_refuse("The transaction's own snapshot is newer.");
-	own->xmax = edited->xmax;
-	own->xip = keep_xids(edited->xip, edited->xcnt);
-	own->xcnt = edited->xcnt;
-	own->subxip = keep_xids(edited->subxip, edited->subxcnt);
-	own->subxcnt = edited->subxcnt;
-	own->suboverflowed = edited->suboverflowed;
+	show_same(own, edited);
 	dist_transaction.moved_to = ts;
 }
 

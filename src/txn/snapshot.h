@@ -52,6 +52,12 @@ pg_noreturn extern void snapshot_refuse(const char *detail);
 extern void snapshot_move_transaction(CommitTimestamp ts);
 
 /*
+ * At READ COMMITTED, makes the active snapshot a new one, in place, for code
+ * that has taken it and goes on to use it.
+ */
+extern void snapshot_renew_active(void);
+
+/*
  * On a node that runs a task for a statement on another one: the snapshot that
  * the statement requested, registered until the end of the transaction or
  * until no statement needs it.

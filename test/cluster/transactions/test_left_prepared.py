@@ -14,7 +14,7 @@ ROWS = 20
 
 @pytest.fixture(scope="module")
 def patient():
-    """A cluster that doesn't recover by itself; pair has rows on both workers, still has rows that nobody writes, copied is on all nodes."""
+    """A cluster that doesn't recover by itself; pair has rows on both workers, still has rows that nobody writes, copied is on all nodes; child references pair and copied."""
     with servers.cluster(purpose="check-left", settings={"citus.recover_2pc_interval": "-1"}) as made:
         with servers.connect(made.coordinator) as connection:
             connection.execute(f"""CREATE TABLE pair (k int PRIMARY KEY, v int); CREATE TABLE still (k int PRIMARY KEY, v int);
@@ -22,6 +22,8 @@ def patient():
                 SELECT create_distributed_table('pair', 'k', shard_count => 4, colocate_with => 'none');
                 SELECT create_distributed_table('still', 'k', shard_count => 4, colocate_with => 'none');
                 SELECT create_reference_table('copied');
+                CREATE TABLE child (k int REFERENCES pair, c int REFERENCES copied);
+                SELECT create_distributed_table('child', 'k', colocate_with => 'pair');
                 INSERT INTO pair SELECT i, 0 FROM generate_series(1, {ROWS}) i;
                 INSERT INTO still SELECT i, 0 FROM generate_series(1, {ROWS}) i;
                 INSERT INTO copied VALUES (1, 0)""")
@@ -129,6 +131,38 @@ def test_reference_copies(written, connect):
         reader.execute("SELECT v FROM copied WHERE k = 1")
     recover(written)
     assert value(reader, "SELECT v FROM copied WHERE k = 1") == 1
+
+
+@pytest.mark.parametrize("statement", [f"INSERT INTO pair SELECT i, 0 FROM generate_series({ROWS + 1}, {2 * ROWS}) i",
+                                       "INSERT INTO copied VALUES (2, 0)"], ids=["pair", "copied"])
+def test_referenced_rows(written, connect, statement):
+    """A row that references an acknowledged one, which its node has prepared only, waits for recovery, and is then stored."""
+    client = connect(written.coordinator)
+    parent = value(client, f"""SELECT min(i) FROM generate_series({ROWS + 1}, {2 * ROWS}) i
+        JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('pair', i) WHERE nodeport = %s""", [written.workers[0].port])
+    row = f"{parent}, 1" if "pair" in statement else f"{keys_of(written, 'pair')}, 2"
+    leave_prepared(written, end_session, statement)
+    impatient = connect(written.workers[1])
+    impatient.execute("SET citus.snapshot_timeout = '300ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        impatient.execute(f"INSERT INTO child VALUES ({row})")
+    stored = []
+
+    def store(node):
+        with servers.connect(node) as writer:
+            stored.append(writer.execute(f"INSERT INTO child VALUES ({row})").statusmessage)
+
+    writers = [threading.Thread(target=store, args=[node]) for node in written.nodes]
+    for writer in writers:
+        writer.start()
+    with servers.connect(written.workers[0]) as connection:
+        wait_until(lambda: value(connection, "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted") == 3,
+                   "three writers to wait")
+    recover(written)
+    for writer in writers:
+        writer.join(servers.PATIENCE)
+    assert stored == ["INSERT 0 1"] * 3
+    client.execute(f"DELETE FROM child; DELETE FROM pair WHERE k > {ROWS}; DELETE FROM copied WHERE k > 1")
 
 
 def test_client_decides(written, connect):
