@@ -4,8 +4,9 @@
  *	  Constraints in statements and in pg_constraint.
  *
  * Since version 18 a table's NOT NULL is a constraint with a row in
- * pg_constraint, a constraint may be NOT ENFORCED, and what ALTER CONSTRAINT
- * says is a node of its own; before, that is a Constraint.
+ * pg_constraint, a constraint may be NOT ENFORCED, what ALTER CONSTRAINT says
+ * is a node of its own (before, that is a Constraint), and what violates
+ * RESTRICT has another error than what violates NO ACTION.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +29,13 @@
 #define NOT_NULL_HAS_NAMES true
 #else
 #define NOT_NULL_HAS_NAMES false
+#endif
+
+/* Whether RESTRICT of foreign keys has an error of its own. */
+#if PG_VERSION_NUM >= 180000
+#define RESTRICT_HAS_ERROR true
+#else
+#define RESTRICT_HAS_ERROR false
 #endif
 
 /* A constraint of a column, as the grammar makes it. */

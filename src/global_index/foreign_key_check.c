@@ -38,6 +38,7 @@
 #include "utils/typcache.h"
 
 #include "catalog/metadata.h"
+#include "compat/constraint.h"
 #include "compat/foreach.h"
 #include "compat/noreturn.h"
 #include "compat/sql_function.h"
@@ -592,9 +593,13 @@ lock_parents(const GlobalKey *key, NotedKeys *keys)
 	remove_found(key, keys);
 }
 
+/* kind: of the rows that were written (NotedKeys). */
 pg_noreturn static void
-violation(const GlobalKey *key, bool by_child, const Datum *values)
+violation(const GlobalKey *key, char kind, const Datum *values)
 {
+	bool		by_child = kind == 'c';
+	bool		restricts = RESTRICT_HAS_ERROR && !by_child &&
+		(kind == 'd' ? key->on_delete : key->on_update) == FKCONSTR_ACTION_RESTRICT;
 	Oid			relid = by_child ? key->child : key->parent;
 	const AttrNumber *attnos = by_child ? key->child_attnos : key->parent_attnos;
 	StringInfoData text;
@@ -609,16 +614,20 @@ violation(const GlobalKey *key, bool by_child, const Datum *values)
 		appendStringInfo(&text, "%s%s", i == 0 ? "" : ", ", OidOutputFunctionCall(output, values[i]));
 	}
 	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			(errcode(restricts ? ERRCODE_RESTRICT_VIOLATION : ERRCODE_FOREIGN_KEY_VIOLATION),
 			 by_child ?
 			 errmsg("insert or update on table \"%s\" violates foreign key constraint \"%s\"", get_rel_name(key->child),
 					key->name) :
+			 restricts ?
+			 errmsg("update or delete on table \"%s\" violates RESTRICT setting of foreign key constraint \"%s\" on table \"%s\"",
+					get_rel_name(key->parent), key->name, get_rel_name(key->child)) :
 			 errmsg("update or delete on table \"%s\" violates foreign key constraint \"%s\" on table \"%s\"",
 					get_rel_name(key->parent), key->name, get_rel_name(key->child)),
 			 by_child ?
 			 errdetail("Key (%s)=(%s) is not present in table \"%s\".", key_columns_text(key, relid, attnos, ""), text.data,
 					   get_rel_name(key->parent)) :
-			 errdetail("Key (%s)=(%s) is still referenced from table \"%s\".", key_columns_text(key, relid, attnos, ""),
+			 errdetail(restricts ? "Key (%s)=(%s) is referenced from table \"%s\"." :
+					   "Key (%s)=(%s) is still referenced from table \"%s\".", key_columns_text(key, relid, attnos, ""),
 					   text.data, get_rel_name(key->child)),
 			 err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(key->child))),
 			 err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(key->child)),
@@ -695,7 +704,7 @@ check_children(const GlobalKey *key, NotedKeys *keys)
 	{
 		lock_parents(key, keys);
 		if (keys->count > 0 && find_orphan(key, keys, values))	/* else the children have gone */
-			violation(key, true, values);
+			violation(key, 'c', values);
 	}
 	SPI_finish();
 	run_as_end(caller);
@@ -810,7 +819,7 @@ act_on_parents(const GlobalKey *key, NotedKeys *keys)
 		SPI_connect();
 		orphan = find_orphan(key, keys, values);
 		if (orphan && (!has_action(key, keys->kind) || i == MAX_ACTIONS - 1))
-			violation(key, false, values);
+			violation(key, keys->kind, values);
 		SPI_finish();
 		run_as_end(caller);
 	}
@@ -932,7 +941,7 @@ global_key_check_rows(const GlobalKey *key)
 		Datum		values[INDEX_MAX_KEYS];
 
 		key_of_result(key, 0, values);
-		violation(key, true, values);
+		violation(key, 'c', values);
 	}
 	SPI_finish();
 	run_as_end(caller);

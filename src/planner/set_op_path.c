@@ -317,7 +317,7 @@ add_distinct_leaf_path(PlannerInfo *root, RelOptInfo *rel)
 	query->group_clause = dist_query_group_by_all(query->columns, &query->tlist);
 	if (query->group_clause == NIL)
 		return;
-	rows = estimate_num_groups(rel->subroot, get_tlist_exprs(planner_rt_fetch(rel->relid, root)->subquery->targetList, false),
+	rows = estimate_num_groups(rel->subroot, get_tlist_exprs(rel->subroot->parse->targetList, false),
 							   rel->rows, NULL, NULL);
 	add_path(rel, dist_query_path(root, rel, query, rel->reltarget,
 								  Min(rows * dist_rel_count_nodes(dist->table), rel->rows),

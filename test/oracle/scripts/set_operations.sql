@@ -79,3 +79,6 @@ SELECT name, count(*) FROM (SELECT id, name COLLATE "C" FROM a UNION ALL SELECT 
 SELECT name, count(*) FROM (SELECT id, name COLLATE "POSIX" FROM a UNION ALL SELECT id, name FROM posix) x GROUP BY 1 ORDER BY 1;
 SELECT id, name FROM a UNION SELECT id, name FROM posix;
 SELECT id, name COLLATE "C" FROM a UNION SELECT id, name COLLATE "POSIX" FROM posix;
+-- a relation that the planner removes: the table's join with itself
+SELECT x.id, y.grp FROM a x JOIN a y USING (id) WHERE y.grp = 1 UNION SELECT x.id, y.grp FROM b x JOIN b y USING (id) WHERE y.grp < 2;
+SELECT y.name FROM a x LEFT JOIN a y USING (id) WHERE y.grp = 1 INTERSECT SELECT name FROM b;

@@ -74,7 +74,9 @@ SELECT f8 + 0 AS f8, count(*) FROM e GROUP BY f8 ORDER BY f8;
 SELECT DISTINCT n + 0.0000 AS n FROM e WHERE id IN (4, 5);
 SELECT max(f8), min(f8), max(n), min(n), max(d), min(d), max(ts), min(ts) FROM e;
 SELECT sum(n) FROM e WHERE id IN (4, 5, 7);
-SELECT sum(f8), sum(n), avg(f8) FROM e;
+-- (avg of 1.79e308 and others overflows, or not if NaN comes first)
+SELECT sum(f8), sum(n) FROM e;
+SELECT avg(f8) FROM e WHERE id <> 6;
 SELECT id FROM e WHERE f8 = 'NaN' OR n = 'Infinity' OR d = '-infinity' ORDER BY id;
 SELECT id FROM e WHERE f8 > 1e300 ORDER BY id;
 SELECT id, f8::numeric FROM e WHERE id IN (1, 4, 5) ORDER BY id;
