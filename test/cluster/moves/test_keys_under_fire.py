@@ -24,8 +24,9 @@ CLIENTS = 16
 KEYS = 60
 PARENTS = 30
 TENANTS = 20
-INDEXES = ["one_pkey", "one_n", "late_pkey", "late_u", "late_e", "event_pkey", "tally_k_key", "parent_pkey", "tree_pkey"]
-UNIQUE = {"one": "k", "late": "u", "event": "id", "tally": "k", "parent": "id", "tree": "id"}
+INDEXES = ["one_pkey", "one_n", "late_pkey", "late_u", "late_e", "event_pkey", "tally_k_key", "halved_0_k_half_key", "halved_1_k_half_key", "parent_pkey",
+           "tree_pkey"]
+UNIQUE = {"one": "k", "late": "u", "event": "id", "tally": "k", "halved": "k", "parent": "id", "tree": "id"}
 CHILDREN = {"child": "parent", "dependant": "parent", "ward": "parent", "tree": "tree"}
 
 
@@ -40,6 +41,10 @@ def create_tables(made):
             CREATE UNIQUE INDEX late_e ON late ((e % 1000)) WHERE e > 0;
             CREATE TABLE event (t int, id bigint PRIMARY KEY);
             CREATE TABLE tally (t int, k int UNIQUE, n int);
+            CREATE TABLE halved (t int, k int, half int, n int, UNIQUE (k, half)) PARTITION BY LIST (half);
+            CREATE TABLE halved_0 PARTITION OF halved FOR VALUES IN (0);
+            CREATE TABLE halved_1 (n int, half int, k int, t int);
+            ALTER TABLE halved ATTACH PARTITION halved_1 FOR VALUES IN (1);
             CREATE TABLE parent (t int, id int PRIMARY KEY);
             CREATE TABLE child (id int, p int REFERENCES parent);
             CREATE TABLE dependant (id int, p int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
@@ -47,7 +52,7 @@ def create_tables(made):
             CREATE TABLE tree (t int, id int PRIMARY KEY, p int REFERENCES tree ON DELETE CASCADE)""")
         for table, column in [("one", "t"), ("event", "t"), ("parent", "t"), ("child", "id"), ("dependant", "id"), ("ward", "id")]:
             connection.execute("SELECT create_distributed_table(%s, %s, shard_count => 6, colocate_with => 'none')", [table, column])
-        for table in ("late", "tally", "tree"):
+        for table in ("late", "tally", "halved", "tree"):
             connection.execute("SELECT create_distributed_table(%s, 't', colocate_with => 'one')", [table])
         connection.execute("INSERT INTO parent SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
 
@@ -64,7 +69,7 @@ class Writer(Client):
     def __init__(self, made, number, stop):
         super().__init__(made, number, stop)
         self.events = {}        # by id: whether the row must be there; None: nobody knows
-        self.tallies = {}       # by key: the least and the most that may have been counted
+        self.tallies = {}       # by table and key: the least and the most that may have been counted
         self.actions = [self.collide] * 5 + [self.relate] * 5 + [self.upsert, self.upsert, self.insert, self.insert, self.wander, self.erase,
                                                                  self.find, self.find_own, self.compare, self.count_orphans]
 
@@ -124,12 +129,14 @@ class Writer(Client):
 
     def upsert(self, connection):
         """One more; no writer of the same key makes it fail."""
-        key = self.key()
+        number, tenant = self.key(), self.random.randrange(TENANTS)
+        table, values, keys = self.random.choice([("tally", [tenant, number, 1], "k"), ("halved", [tenant, number, number % 2, 1], "k, half")])
+        key = table, number
         least, most = self.tallies.get(key, (0, 0))
         self.tallies[key] = least, most + 1
         try:
-            connection.execute("INSERT INTO tally VALUES (%s, %s, 1) ON CONFLICT (k) DO UPDATE SET n = tally.n + 1, t = excluded.t",
-                               [self.random.randrange(TENANTS), key])
+            connection.execute(f"INSERT INTO {table} VALUES ({', '.join(map(str, values))}) "
+                               f"ON CONFLICT ({keys}) DO UPDATE SET n = {table}.n + 1, t = excluded.t")
             self.tallies[key] = least + 1, most + 1
         except psycopg.Error as error:
             if error.sqlstate in NOTHING_DONE:
@@ -210,11 +217,12 @@ def check(node, writers):
         for index in INDEXES:
             assert value(connection, "SELECT citus_check_global_index(%s::regclass)", [index]) == 0, index
         check_rows_told(written, [number for number, in rows(connection, "SELECT id FROM event")])
-        tallies = dict(rows(connection, "SELECT k, n FROM tally"))
-        for key in range(1, KEYS + 1):
-            told = [writer.tallies.get(key, (0, 0)) for writer in writers]
-            least, most = (sum(numbers) for numbers in zip(*told))
-            assert least <= tallies.get(key, 0) <= most, (key, least, tallies.get(key), most)
+        for table in ("tally", "halved"):
+            tallies = dict(rows(connection, f"SELECT k, n FROM {table}"))
+            for key in range(1, KEYS + 1):
+                told = [writer.tallies.get((table, key), (0, 0)) for writer in writers]
+                least, most = (sum(numbers) for numbers in zip(*told))
+                assert least <= tallies.get(key, 0) <= most, (table, key, least, tallies.get(key), most)
         print(node.name, {table: value(connection, f"SELECT count(*) FROM {table}") for table in [*UNIQUE, *CHILDREN]})
 
 
