@@ -15,14 +15,18 @@
 #include "access/genam.h"
 #include "access/heaptoast.h"
 #include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_trigger.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/dist_table.h"
 
 List *
 catalog_rows_by_keys(Oid catalog, Oid index, int nkeys, ScanKey keys)
@@ -105,4 +109,24 @@ catalog_dependents(Oid classid, Oid objid)
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(classid));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(objid));
 	return catalog_rows_by_keys(DependRelationId, DependReferenceIndexId, lengthof(keys), keys);
+}
+
+List *
+global_key_triggers(Oid constraint)
+{
+	List	   *triggers = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_dependents(ConstraintRelationId, constraint))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+		List	   *found;
+
+		if (depend->classid != TriggerRelationId)
+			continue;
+		found = catalog_rows_by_oid(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, depend->objid);
+		if (found != NIL &&
+			trigger_is_of_global_key(true, NameStr(((Form_pg_trigger) GETSTRUCT(((CatalogRow *) linitial(found))->tuple))->tgname)))
+			triggers = lappend_oid(triggers, depend->objid);
+	}
+	return triggers;
 }

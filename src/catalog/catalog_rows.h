@@ -50,4 +50,7 @@ extern HeapTuple catalog_tuple(int cache, Oid oid, const char *kind);
 extern List *catalog_needs(Oid classid, Oid objid);
 extern List *catalog_dependents(Oid classid, Oid objid);
 
+/* The triggers that enforce a global foreign key on this node: Oids. */
+extern List *global_key_triggers(Oid constraint);
+
 #endif							/* CITUS_CATALOG_CATALOG_ROWS_H */

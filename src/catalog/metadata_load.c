@@ -451,9 +451,9 @@ load_global_index(DistTable *table, Oid index)
  * table is one side, or both.
  */
 static void
-load_global_key(DistTable *table, Form_pg_trigger trigger)
+load_global_key(DistTable *table, Oid constraint)
 {
-	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(trigger->tgconstraint));
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	Form_pg_constraint form;
 	AttrNumber	columns[INDEX_MAX_KEYS];
 	AttrNumber	referenced[INDEX_MAX_KEYS];
@@ -478,16 +478,50 @@ load_global_key(DistTable *table, Form_pg_trigger trigger)
 	ReleaseSysCache(tuple);
 }
 
-/* Commands on rows of a table whose partitions have global indexes. */
+/* The constraint that a partition's is inherited from, or InvalidOid. */
+static Oid
+constraint_root(Oid constraint)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Oid			result = HeapTupleIsValid(tuple) ? ((Form_pg_constraint) GETSTRUCT(tuple))->conparentid : InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Whether a foreign key, or the one it is inherited from, is global. */
+static bool
+has_key_triggers(Oid constraint)
+{
+	while (OidIsValid(constraint) && global_key_triggers(constraint) == NIL)
+		constraint = constraint_root(constraint);
+	return OidIsValid(constraint);
+}
+
+/*
+ * Commands on rows of a table whose partitions have global indexes, or foreign
+ * keys to rows of other nodes.
+ */
 static void
-load_partitioned_indexes(DistTable *table)
+load_partitioned_keys(DistTable *table)
 {
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, table->relid))
 	{
 		Form_pg_index form = (Form_pg_index) GETSTRUCT(row->tuple);
 
-		if (index_is_global(form, table->dist_attno))
+		if (table->dist_attno != 0 && index_is_global(form, table->dist_attno))
 			load_global_index(table, form->indexrelid);
+	}
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+													 Anum_pg_constraint_conrelid, table->relid))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
+
+		if (form->contype != CONSTRAINT_FOREIGN || !has_key_triggers(form->oid))
+			continue;
+		table->global_keys = list_append_unique_oid(table->global_keys, form->oid);
+		load_global_key(table, form->oid);
 	}
 }
 
@@ -517,7 +551,7 @@ load_triggers(DistTable *table)
 		if (trigger_is_of_global_index(form->tgisinternal, NameStr(form->tgname)))
 			load_global_index(table, form->tgconstrindid);
 		if (trigger_is_of_global_key(form->tgisinternal, NameStr(form->tgname)))
-			load_global_key(table, form);
+			load_global_key(table, form->tgconstraint);
 		if (form->tgisinternal)
 			continue;
 		commands |= TRIGGER_FOR_INSERT(form->tgtype) ? COMMAND_BIT(CMD_INSERT) : 0;
@@ -566,8 +600,8 @@ load_all(Oid relid, DistTable *table)
 			check_bounds(table);
 		distributed = table->kind != DIST_HASH || table->dist_attno == 0 || load_hash_function(table);
 		load_triggers(table);
-		if (table->dist_attno != 0 && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-			load_partitioned_indexes(table);
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			load_partitioned_keys(table);
 	}
 
 	UnregisterSnapshot(reader.snapshot);

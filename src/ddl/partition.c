@@ -28,6 +28,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
+#include "global_index/foreign_key.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
 #include "table/definition.h"
@@ -133,6 +134,8 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 	else
 		name_keys_of_partitions(partition->relid);
 	name_not_null_of_shards(partition->relid);
+	if (!call->relayed)
+		global_keys_create(partition->relid, false);
 }
 
 void

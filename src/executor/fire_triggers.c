@@ -510,11 +510,19 @@ queue_checks(TriggerRun *run)
 }
 
 void
+triggers_queue_checks(TriggerRun *run)
+{
+	if (run->partitions != NULL)
+		partition_queue_checks(run->partitions);
+	if (run->noted != NIL)
+		queue_checks(run);
+}
+
+void
 triggers_after_statement(TriggerRun *run)
 {
 	triggers_write_entries(run);
-	if (run->noted != NIL)
-		queue_checks(run);
+	triggers_queue_checks(run);
 	if (run->commands & COMMAND_BIT(CMD_DELETE))
 		ExecASDeleteTriggers(run->estate, run->info, run->capture);
 	if (run->commands & COMMAND_BIT(CMD_UPDATE))

@@ -275,6 +275,13 @@ partition_after_delete(PartitionTriggers *partitions, HeapTuple old)
 }
 
 void
+partition_queue_checks(PartitionTriggers *partitions)
+{
+	foreach_ptr(TriggerPartition, partition, partitions->partitions)
+		triggers_queue_checks(partition->run);
+}
+
+void
 partition_write_entries(PartitionTriggers *partitions)
 {
 	foreach_ptr(TriggerPartition, partition, partitions->partitions)

@@ -39,4 +39,7 @@ extern void partition_after_delete(PartitionTriggers *partitions, HeapTuple old)
 /* The same as triggers_write_entries for all partitions so far. */
 extern void partition_write_entries(PartitionTriggers *partitions);
 
+/* The same as triggers_queue_checks. */
+extern void partition_queue_checks(PartitionTriggers *partitions);
+
 #endif							/* CITUS_EXECUTOR_PARTITION_TRIGGERS_H */

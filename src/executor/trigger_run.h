@@ -49,4 +49,9 @@ extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
 /* Writes the entries of the rows so far in global indexes. */
 extern void triggers_write_entries(TriggerRun *run);
 
+/*
+ * Then queues the checks of foreign keys that these rows' keys are noted for.
+ */
+extern void triggers_queue_checks(TriggerRun *run);
+
 #endif							/* CITUS_EXECUTOR_TRIGGER_RUN_H */

@@ -8,6 +8,10 @@
  * tables, which depend on the constraint, enforce it on the initiator:
  * foreign_key_check.c has their function.
  *
+ * A partitioned table's partitions inherit its foreign keys.  Each partition
+ * has the triggers for rows that reference, and its key is checked by itself;
+ * those of the referenced table are about the partitioned one.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -85,6 +89,7 @@ global_key_of_tuple(HeapTuple tuple)
 	key->deferrable = con->condeferrable;
 	key->deferred = con->condeferred;
 	key->valid = con->convalidated;
+	key->root = con->conparentid;
 	key->together = foreign_key_is_distributed(tuple) && foreign_key_keeps_rows_together(tuple);
 	DeconstructFkConstraintRow(tuple, &key->count, key->child_attnos, key->parent_attnos, NULL, NULL, NULL, &key->nset,
 							   key->set_attnos);
@@ -115,36 +120,14 @@ global_key_load(Oid constraint)
 	return key;
 }
 
-/* The triggers that enforce a key on this node: Oids. */
-static List *
-triggers_of_key(Oid constraint)
-{
-	List	   *triggers = NIL;
-
-	foreach_ptr(CatalogRow, row, catalog_dependents(ConstraintRelationId, constraint))
-	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
-		List	   *found;
-
-		if (depend->classid != TriggerRelationId)
-			continue;
-		found = catalog_rows_by_oid(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, depend->objid);
-		if (found != NIL &&
-			trigger_is_of_global_key(true, NameStr(((Form_pg_trigger) GETSTRUCT(((CatalogRow *) linitial(found))->tuple))->tgname)))
-			triggers = lappend_oid(triggers, depend->objid);
-	}
-	return triggers;
-}
-
 /*
  * Why a foreign key between rows of different nodes isn't supported, or NULL.
  */
 static const char *
 key_refusal(const GlobalKey *key)
 {
-	if (get_rel_relkind(key->child) != RELKIND_RELATION || get_rel_relispartition(key->child) ||
-		get_rel_relkind(key->parent) != RELKIND_RELATION || get_rel_relispartition(key->parent))
-		return "One of the tables is partitioned, or a partition.";
+	if (get_rel_relkind(key->parent) != RELKIND_RELATION || get_rel_relispartition(key->parent))
+		return "The referenced table is partitioned, or a partition.";
 	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1 && key->deferrable)
 		return "It is MATCH FULL, with several columns, and deferrable.";
 	for (int i = 0; i < key->count; i++)
@@ -188,7 +171,7 @@ global_key_check(HeapTuple tuple)
 {
 	GlobalKey  *key = global_key_of_tuple(tuple);
 
-	if (triggers_of_key(key->oid) == NIL && !node_session() && !global_indexes_allowed())
+	if (global_key_triggers(key->oid) == NIL && !node_session() && !global_indexes_allowed())
 		return false;
 	check_key_kind(key);
 	return true;
@@ -213,6 +196,24 @@ static const KeyTrigger key_triggers[] = {
 	{GLOBAL_KEY_TRIGGER "note", false, TRIGGER_TYPE_UPDATE, false, "update"},
 	{GLOBAL_KEY_TRIGGER "check", false, TRIGGER_TYPE_INSERT, true, "update"},
 };
+
+/* Whether a key has a trigger. */
+static bool
+key_has_trigger(const GlobalKey *key, const KeyTrigger *trigger)
+{
+	return trigger->on_child ? get_rel_relkind(key->child) == RELKIND_RELATION : !OidIsValid(key->root);
+}
+
+/* Whether a key's triggers are complete on this node. */
+static bool
+is_attached(const GlobalKey *key)
+{
+	int			count = 0;
+
+	for (int i = 0; i < lengthof(key_triggers); i++)
+		count += key_has_trigger(key, &key_triggers[i]);
+	return list_length(global_key_triggers(key->oid)) >= count;
+}
 
 /* Whether what a trigger checks can wait for the end of the transaction. */
 static bool
@@ -266,13 +267,21 @@ drop_from_shards(const GlobalKey *key)
 	AtEOXact_GUC(true, level);
 }
 
+/*
+ * Has this node enforce a key.  A partition's that was detached has only the
+ * triggers of the child so far.
+ */
 static void
 attach_key(const GlobalKey *key)
 {
-	if (key->together && metadata_require(key->child)->kind != DIST_REFERENCE)
+	bool		has_some;
+
+	if (key->together && !OidIsValid(key->root) && metadata_require(key->child)->kind != DIST_REFERENCE)
 		drop_from_shards(key);
+	has_some = global_key_triggers(key->oid) != NIL;
 	for (int i = 0; i < lengthof(key_triggers); i++)
-		create_key_trigger(key, &key_triggers[i]);
+		if (key_has_trigger(key, &key_triggers[i]) && !(has_some && key_triggers[i].on_child))
+			create_key_trigger(key, &key_triggers[i]);
 	CommandCounterIncrement();
 	metadata_invalidate(key->child);
 	metadata_invalidate(key->parent);
@@ -286,7 +295,7 @@ keys_of_table(Oid relid, AttrNumber column, Oid index)
 
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, index, column, relid))
 		if (foreign_key_is_global(row->tuple) ||
-			triggers_of_key(((Form_pg_constraint) GETSTRUCT(row->tuple))->oid) != NIL)
+			global_key_triggers(((Form_pg_constraint) GETSTRUCT(row->tuple))->oid) != NIL)
 			keys = lappend(keys, global_key_of_tuple(row->tuple));
 	return keys;
 }
@@ -318,7 +327,7 @@ add_keys_to_make(List *result, const List *keys, List **others)
 		if (foreign_key_becomes_global(tuple))
 		{
 			*others = list_append_unique_oid(*others, con->confrelid);
-			if (triggers_of_key(oid) == NIL)
+			if (!is_attached(global_key_of_tuple(tuple)))
 				result = list_append_unique_oid(result, oid);
 		}
 		ReleaseSysCache(tuple);
@@ -333,7 +342,7 @@ add_keys_to_make(List *result, const List *keys, List **others)
 static List *
 keys_to_make(Oid relid)
 {
-	List	   *tables = list_make1_oid(relid);
+	List	   *tables = find_all_inheritors(relid, NoLock, NULL);
 	List	   *result = NIL;
 	ListCell   *cell;
 
@@ -367,9 +376,10 @@ global_keys_create(Oid relid, bool kept)
 		GlobalKey  *key = global_key_load(oid);
 
 		check_key_kind(key);
-		global_index_notice("foreign key", key->name, key->together ?
-							"Its action changes what a global index, or a foreign key between nodes, is about. Each change of its columns, on either side, asks nodes of the other table." :
-							"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
+		if (!OidIsValid(key->root))
+			global_index_notice("foreign key", key->name, key->together ?
+								"Its action changes what a global index, or a foreign key between nodes, is about. Each change of its columns, on either side, asks nodes of the other table." :
+								"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
 		attach_key(key);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make1(attach_key_command(key))));
@@ -410,18 +420,26 @@ set_trigger_mode(const GlobalKey *key, Oid trigger)
 	table_close(rel, RowExclusiveLock);
 }
 
-void
-global_keys_set_modes(Oid relid)
+/* The same for a table without its partitions. */
+static void
+set_modes_of_table(Oid relid)
 {
 	foreach_ptr(GlobalKey, key, keys_of_child(relid))
 	{
-		List	   *triggers = triggers_of_key(key->oid);
+		List	   *triggers = global_key_triggers(key->oid);
 
 		if (triggers != NIL)
 			check_key_kind(key);
 		foreach_oid(trigger, triggers)
 			set_trigger_mode(key, trigger);
 	}
+}
+
+void
+global_keys_set_modes(Oid relid)
+{
+	foreach_oid(table, find_all_inheritors(relid, NoLock, NULL))
+		set_modes_of_table(table);
 	CommandCounterIncrement();
 }
 
@@ -432,7 +450,7 @@ global_keys_detach(Oid relid)
 
 	foreach_ptr(GlobalKey, key, keys)
 	{
-		foreach_oid(trigger, triggers_of_key(key->oid))
+		foreach_oid(trigger, global_key_triggers(key->oid))
 		{
 			ObjectAddress object;
 
@@ -452,7 +470,7 @@ global_key_commands(Oid relid)
 	List	   *commands = NIL;
 
 	foreach_ptr(GlobalKey, key, keys_of_child(relid))
-		if (triggers_of_key(key->oid) != NIL)
+		if (global_key_triggers(key->oid) != NIL)
 			commands = lappend(commands, attach_key_command(key));
 	return commands;
 }
@@ -476,7 +494,7 @@ citus_internal_global_key_attach(PG_FUNCTION_ARGS)
 				 errmsg("constraint \"%s\" is not a foreign key between distributed tables", name)));
 	key = global_key_of_tuple(tuple);
 	ReleaseSysCache(tuple);
-	if (triggers_of_key(key->oid) == NIL)
+	if (!is_attached(key))
 		attach_key(key);
 	PG_RETURN_VOID();
 }

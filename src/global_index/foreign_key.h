@@ -39,6 +39,8 @@ typedef struct GlobalKey
 	bool		deferrable;
 	bool		deferred;
 	bool		valid;
+	Oid			root;			/* the key of the partitioned table that it is
+								 * inherited from; InvalidOid: none */
 	bool		together;		/* its rows are on one node: it is global for
 								 * its action, and shards may have it */
 	int			nset;			/* 0: ON DELETE SET changes all columns */

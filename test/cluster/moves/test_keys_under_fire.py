@@ -46,7 +46,10 @@ def create_tables(made):
             CREATE TABLE halved_1 (n int, half int, k int, t int);
             ALTER TABLE halved ATTACH PARTITION halved_1 FOR VALUES IN (1);
             CREATE TABLE parent (t int, id int PRIMARY KEY);
-            CREATE TABLE child (id int, p int REFERENCES parent);
+            CREATE TABLE child (id int, p int REFERENCES parent) PARTITION BY RANGE (id);
+            CREATE TABLE child_1 PARTITION OF child FOR VALUES FROM (0) TO (500);
+            CREATE TABLE child_2 (p int, id int);
+            ALTER TABLE child ATTACH PARTITION child_2 FOR VALUES FROM (500) TO (1001);
             CREATE TABLE dependant (id int, p int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
             CREATE TABLE ward (id int, p int REFERENCES parent ON DELETE SET NULL);
             CREATE TABLE tree (t int, id int PRIMARY KEY, p int REFERENCES tree ON DELETE CASCADE)""")

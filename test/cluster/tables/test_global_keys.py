@@ -17,13 +17,16 @@ FIRE = float(os.environ.get("POMELO_RANDOM_SECONDS", SECONDS))
 
 @pytest.fixture
 def related(own_cluster):
-    """A cluster with parents p, whose id is a global key and who go with their owner o, and children of them: c, and d that goes with its parent."""
+    """A cluster with parents p, whose id is a global key and who go with their owner o, and children of them: c, and d, partitioned, that goes with its parent."""
     with servers.connect(own_cluster.coordinator) as connection:
         connection.execute("SET citus.global_indexes = on")
         connection.execute("CREATE TABLE o (t int PRIMARY KEY)")
         connection.execute("CREATE TABLE p (t int REFERENCES o ON DELETE CASCADE, id int PRIMARY KEY)")
         connection.execute("CREATE TABLE c (id int, p int REFERENCES p)")
-        connection.execute("CREATE TABLE d (id int, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED)")
+        connection.execute("CREATE TABLE d (id int, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED)"
+                           " PARTITION BY HASH (id)")
+        for number in range(2):
+            connection.execute(f"CREATE TABLE d_{number} PARTITION OF d FOR VALUES WITH (modulus 2, remainder {number})")
         connection.execute("SELECT create_distributed_table('o', 't', shard_count => 8), create_distributed_table('p', 't', colocate_with => 'o')")
         connection.execute("SELECT create_distributed_table('c', 'id', shard_count => 6)")
         connection.execute("SELECT create_distributed_table('d', 'id', shard_count => 4)")
