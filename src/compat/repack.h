@@ -14,8 +14,13 @@
 
 #if PG_VERSION_NUM >= 190000
 #include "commands/repack.h"
+
+/* Of a partitioned table, which has none. */
+#define COMPAT_NO_CLUSTERED_INDEX ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
 #else
 #include "commands/cluster.h"
+
+#define COMPAT_NO_CLUSTERED_INDEX ERRCODE_UNDEFINED_OBJECT
 
 typedef ClusterStmt RepackStmt;
 
@@ -54,6 +59,30 @@ compat_is_cluster(const RepackStmt *stmt)
 #else
 	return true;
 #endif
+}
+
+/* Whether rows are to be in the order of an index. */
+static inline bool
+compat_repacks_by_index(const RepackStmt *stmt)
+{
+#if PG_VERSION_NUM >= 190000
+	return stmt->usingindex || stmt->command == REPACK_COMMAND_CLUSTER;
+#else
+	return true;
+#endif
+}
+
+/* How the statement is spelled, and what is in front of its index. */
+static inline const char *
+compat_repack_name(const RepackStmt *stmt)
+{
+	return compat_is_cluster(stmt) ? "CLUSTER" : "REPACK";
+}
+
+static inline const char *
+compat_repack_using(const RepackStmt *stmt)
+{
+	return compat_is_cluster(stmt) ? "USING" : "USING INDEX";
 }
 
 #endif							/* CITUS_COMPAT_REPACK_H */

@@ -410,9 +410,56 @@ reindex_utility(UtilityCall *call)
 	return true;
 }
 
+/* Errors if a table with shards can't be repacked so. */
+static void
+check_repack_options(const RepackStmt *stmt)
+{
+	if (compat_is_cluster(stmt))
+		return;
+	foreach_node(DefElem, option, stmt->params)
+	{
+		bool		concurrently = strcmp(option->defname, "concurrently") == 0;
+
+		if (!(concurrently || strcmp(option->defname, "analyze") == 0) || !defGetBoolean(option))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("REPACK (%s) is not supported for distributed and reference tables",
+						concurrently ? "CONCURRENTLY" : "ANALYZE"),
+				 concurrently ? errhint("Leave out the option: writers and readers of the table wait for REPACK then.") :
+				 errhint("Leave out the option, and run ANALYZE afterwards.")));
+	}
+}
+
 /*
- * CLUSTER of a partitioned table: of its partitions, by their parts of the
- * index, one after the other, as on one server, but all of them in this
+ * CLUSTER or REPACK of one partition, by its part of the index (or
+ * InvalidOid).
+ */
+static void
+repack_partition(const UtilityCall *call, Oid partition, Oid index)
+{
+	UtilityCall part = *call;
+	RepackStmt *stmt;
+
+	if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)) || !compat_clusters_partition(partition))
+		return;
+	part.pstmt = copyObject(call->pstmt);
+	part.pstmt->stmt_location = 0;
+	part.pstmt->stmt_len = 0;
+	stmt = castNode(RepackStmt, part.pstmt->utilityStmt);
+	part.query = psprintf("%s %s", compat_repack_name(stmt), relation_qualified_name(partition));
+	compat_set_repacked(stmt, makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1));
+	if (OidIsValid(index))
+	{
+		part.query = psprintf("%s %s %s", part.query, compat_repack_using(stmt), quote_identifier(get_rel_name(index)));
+		stmt->indexname = get_rel_name(index);
+	}
+	(void) cluster_utility(&part);
+}
+
+/*
+ * CLUSTER or REPACK of a partitioned table: of its partitions, by their parts
+ * of the index, one after the other, as on one server, but all of them in this
  * transaction; not of partitions that others own.  Errors as the server does
  * if the user may not, or the index isn't fit for it.
  */
@@ -420,41 +467,34 @@ static void
 cluster_partitions(const UtilityCall *call, Oid relid)
 {
 	RepackStmt *stmt = castNode(RepackStmt, call->pstmt->utilityStmt);
+	const char *name = compat_repacked(stmt)->relname;
 	Relation	rel = table_open(relid, NoLock);
 	Oid			index;
 
 	RangeVarCallbackMaintainsTable(compat_repacked(stmt), relid, InvalidOid, NULL);
-	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, compat_repack_name(stmt));
+	if (!compat_repacks_by_index(stmt))
+	{
+		table_close(rel, NoLock);
+		foreach_oid(partition, find_all_inheritors(relid, NoLock, NULL))
+			repack_partition(call, partition, InvalidOid);
+		return;
+	}
 	if (stmt->indexname == NULL)
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("there is no previously clustered index for table \"%s\"", compat_repacked(stmt)->relname)));
+				(errcode(COMPAT_NO_CLUSTERED_INDEX),
+				 compat_is_cluster(stmt) ? errmsg("there is no previously clustered index for table \"%s\"", name) :
+				 errmsg("cannot execute REPACK on partitioned table \"%s\" USING INDEX with no index name", name)));
 	index = get_relname_relid(stmt->indexname, RelationGetNamespace(rel));
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("index \"%s\" for table \"%s\" does not exist", stmt->indexname, compat_repacked(stmt)->relname)));
+				 errmsg("index \"%s\" for table \"%s\" does not exist", stmt->indexname, name)));
 	check_index_is_clusterable(rel, index, AccessShareLock);
 	table_close(rel, NoLock);
 
 	foreach_oid(part_index, find_all_inheritors(index, NoLock, NULL))
-	{
-		UtilityCall part = *call;
-		Oid			partition = IndexGetRelation(part_index, false);
-		RepackStmt *part_stmt;
-
-		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(part_index)) || !compat_clusters_partition(partition))
-			continue;
-		part.query = psprintf("CLUSTER %s USING %s", relation_qualified_name(partition),
-							  quote_identifier(get_rel_name(part_index)));
-		part.pstmt = copyObject(call->pstmt);
-		part.pstmt->stmt_location = 0;
-		part.pstmt->stmt_len = 0;
-		part_stmt = (RepackStmt *) part.pstmt->utilityStmt;
-		compat_set_repacked(part_stmt, makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1));
-		part_stmt->indexname = get_rel_name(part_index);
-		(void) cluster_utility(&part);
-	}
+		repack_partition(call, IndexGetRelation(part_index, false), part_index);
 }
 
 /*
@@ -471,7 +511,7 @@ cluster_utility(UtilityCall *call)
 	{
 		if (metadata_tables(0) == NIL)
 			return false;
-		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
+		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, compat_repack_name(stmt));
 		if (call->relayed)
 			stmt->params = without_verbose(stmt->params);
 		run_on_each_node_alone(call, NULL);
@@ -480,6 +520,7 @@ cluster_utility(UtilityCall *call)
 	table = utility_table(call, compat_repacked(stmt), AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;
+	check_repack_options(stmt);
 	if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
 	{
 		cluster_partitions(call, table->relid);
