@@ -1,7 +1,8 @@
--- What version 19 of the server has that earlier ones don't: REPACK.
+-- What version 19 of the server has that earlier ones don't: REPACK, ON CONFLICT DO SELECT, IGNORE NULLS, JSON of COPY TO.
 -- needs: 19
--- distribute: t(id), r reference, one single, p(tenant)
+-- distribute: t(id), u(id), r reference, one single, p(tenant)
 CREATE TABLE t (id int PRIMARY KEY, v int);
+CREATE TABLE u (id int, g int, v int);
 CREATE TABLE r (id int PRIMARY KEY, v int);
 CREATE TABLE one (id int PRIMARY KEY, v int);
 CREATE TABLE p (tenant int, n int) PARTITION BY RANGE (n);
@@ -12,6 +13,7 @@ CREATE INDEX t_v ON t (v);
 CREATE INDEX one_v ON one (v);
 CREATE INDEX p_n ON p (n);
 INSERT INTO t SELECT i, i % 7 FROM generate_series(1, 100) i;
+INSERT INTO u SELECT i, i % 5, CASE WHEN i % 3 > 0 THEN i END FROM generate_series(1, 60) i;
 INSERT INTO r SELECT i, i % 7 FROM generate_series(1, 100) i;
 INSERT INTO one SELECT i, i % 7 FROM generate_series(1, 100) i;
 INSERT INTO p SELECT i, i % 20 FROM generate_series(1, 100) i;
@@ -49,3 +51,25 @@ REPACK (CONCURRENTLY) r;
 REPACK (ANALYZE) one;
 -- cluster fails: 0A000
 REPACK (ANALYZE) t (v);
+INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT RETURNING *;
+INSERT INTO t VALUES (5, 1), (6, 1), (500, 1) ON CONFLICT (id) DO SELECT RETURNING *;
+INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT FOR UPDATE RETURNING *;
+INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT FOR UPDATE WHERE t.v > 100 RETURNING *;
+INSERT INTO t SELECT i, 1 FROM generate_series(78, 83) i ON CONFLICT (id) DO SELECT RETURNING *;
+INSERT INTO t SELECT id, v FROM u ON CONFLICT (id) DO SELECT WHERE t.v = 3 RETURNING t.id, t.v;
+WITH w AS (INSERT INTO t VALUES (7, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING id, v) SELECT count(*), sum(v) FROM w;
+INSERT INTO r VALUES (5, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING *;
+INSERT INTO one VALUES (5, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING *;
+INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT;
+SELECT count(*), sum(v) FROM t;
+SELECT count(*), sum(v) FROM r;
+SELECT id, lag(v) IGNORE NULLS OVER (ORDER BY id) FROM u ORDER BY id;
+SELECT id, first_value(v) IGNORE NULLS OVER (PARTITION BY g ORDER BY id) FROM u ORDER BY id;
+SELECT id, last_value(v) IGNORE NULLS OVER (PARTITION BY id ORDER BY g) FROM u ORDER BY id;
+SELECT id, nth_value(v, 2) RESPECT NULLS OVER (PARTITION BY g ORDER BY id) FROM u ORDER BY id;
+SELECT lead(v) IGNORE NULLS OVER (PARTITION BY id ORDER BY g) FROM u WHERE id = 7;
+COPY (SELECT * FROM t ORDER BY id LIMIT 3) TO STDOUT (FORMAT json);
+COPY (SELECT * FROM t ORDER BY id LIMIT 3) TO STDOUT (FORMAT json, FORCE_ARRAY true);
+COPY (SELECT id, v FROM u WHERE id = 4) TO STDOUT (FORMAT json);
+COPY t TO STDOUT (FORMAT json);
+COPY one TO STDOUT (FORMAT json);
