@@ -10,7 +10,8 @@
  * it never locks more rows than the statement returns.
  *
  * A row is still the one that was read if ctid and xmin are the same: the ctid
- * alone may have been reused.
+ * alone may have been reused.  If a shard has been moved since its rows were
+ * read, they are at other places, and the statement fails with 40001.
  *
  *-------------------------------------------------------------------------
  */
@@ -217,6 +218,7 @@ lock_batch(DistLockState *state, const DistTable *table)
 	}
 	if (spec.tasks == NIL)
 		return;
+	spec.ctids_of = state->css.ss.ps.state->es_snapshot;
 	spec.columns = scan_columns(list_make2_int(TIDOID, XIDOID), list_make2_int(-1, -1));
 	slot = MakeSingleTupleTableSlot(spec.columns, &TTSOpsVirtual);
 	set = task_set_start(&spec);
