@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * published_generated.h
- *	  Whether a publication has generated columns, which version 18 allows.
+ *	  Generated columns in publications.
+ *
+ * Version 18 can publish stored ones, not virtual ones.  It refuses UPDATE and
+ * DELETE of a table whose replica identity has some that aren't published,
+ * which whole rows (FULL) may have since then.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +15,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_publication.h"
+
+/* Whether whole rows are a replica identity without generated columns. */
+static inline bool
+compat_whole_rows_lack_generated(void)
+{
+	return PG_VERSION_NUM < 180000;
+}
 
 /* The option of CREATE PUBLICATION that says so, after others; "" for none. */
 static inline const char *

@@ -46,6 +46,7 @@
 #include "catalog/relations.h"
 #include "cluster/members.h"
 #include "compat/logical_message.h"
+#include "compat/published_generated.h"
 #include "compat/slot_process.h"
 #include "compat/sql_function.h"
 #include "copy/table_copy.h"
@@ -312,22 +313,49 @@ move_check_remains(const char *shardids)
 				 errhint("Try again, or call citus_cleanup_orphaned_resources().")));
 }
 
-/* Whether rows of a shard can be replicated: an unlogged table's can't. */
+/*
+ * Whether rows of a shard would be found by generated columns, which aren't
+ * replicated.  A node of version 18 would refuse clients' UPDATE and DELETE.
+ */
 static bool
-is_logged(Oid relid)
+is_found_by_generated(Oid shard_relid)
 {
-	return get_rel_persistence(relid) == RELPERSISTENCE_PERMANENT;
+	Relation	shard = relation_open(shard_relid, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(shard);
+	Bitmapset  *key = OidIsValid(RelationGetReplicaIndex(shard)) ?
+		RelationGetIndexAttrBitmap(shard, INDEX_ATTR_BITMAP_IDENTITY_KEY) : NULL;
+	bool		found = false;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		bool		identifies = key == NULL ? !compat_whole_rows_lack_generated() :
+			bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, key);
+
+		found |= identifies && TupleDescAttr(desc, i)->attgenerated != '\0' && !TupleDescAttr(desc, i)->attisdropped;
+	}
+	relation_close(shard, NoLock);
+	return found;
 }
 
-static bool
-all_logged(List *tables)
+/*
+ * Why the rows of shards of tables can't be replicated, as a message; NULL if
+ * they can.
+ */
+static char *
+find_obstacle(List *tables)
 {
+	if (wal_level < WAL_LEVEL_LOGICAL)
+		return _("wal_level on the shard's node must be logical to move it online");
 	foreach_oid(relid, tables)
 	{
-		if (!is_logged(relid))
-			return false;
+		if (get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
+			return _("unlogged tables cannot be replicated");
+		if (get_rel_relkind(relid) == RELKIND_RELATION &&
+			is_found_by_generated(shard_local_relid(relid, moved_shard(relid)->shardid)))
+			return psprintf(_("generated columns in the replica identity of table \"%s\" cannot be replicated"),
+							get_rel_name(relid));
 	}
-	return true;
+	return NULL;
 }
 
 /*
@@ -337,17 +365,17 @@ all_logged(List *tables)
 static bool
 choose_logical(const char *mode, List *tables)
 {
-	bool		possible = wal_level >= WAL_LEVEL_LOGICAL && all_logged(tables);
+	char	   *obstacle;
 
 	if (strcmp(mode, "block_writes") == 0)
 		return false;
-	if (strcmp(mode, "force_logical") == 0 && !possible)
+	obstacle = find_obstacle(tables);
+	if (strcmp(mode, "force_logical") == 0 && obstacle != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 wal_level < WAL_LEVEL_LOGICAL ? errmsg("wal_level on the shard's node must be logical to move it online") :
-				 errmsg("unlogged tables cannot be replicated"),
+				 errmsg_internal("%s", obstacle),
 				 errhint("Use the shard transfer mode block_writes.")));
-	return possible;
+	return obstacle == NULL;
 }
 
 static MoveChannel *

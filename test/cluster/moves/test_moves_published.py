@@ -1,0 +1,80 @@
+"""citus_move_shard_placement without blocking writers: nothing that clients do fails since the shards are in a publication meanwhile."""
+
+import psycopg
+import pytest
+
+from harness.load import Load
+from harness.servers import rows, value
+
+# How a table is made, the first version that has such, and the one since which it can't be replicated.
+GENERATED = {
+    "stored": ("CREATE TABLE {t} (k int, a int, d int GENERATED ALWAYS AS (a * 3) STORED)", 15, 18),
+    "virtual": ("CREATE TABLE {t} (k int, a int, d int GENERATED ALWAYS AS (a * 3) VIRTUAL)", 18, 18),
+    "stored beside a key": ("CREATE TABLE {t} (k int PRIMARY KEY, a int, d int GENERATED ALWAYS AS (a * 3) STORED)", 15, 99),
+    "virtual beside a key": ("CREATE TABLE {t} (k int PRIMARY KEY, a int, d int GENERATED ALWAYS AS (a * 3) VIRTUAL)", 18, 99),
+    "stored in a key": ("CREATE TABLE {t} (k int, a int, d int GENERATED ALWAYS AS (k * 3) STORED, PRIMARY KEY (k, d))", 15, 15),
+    "whole rows": ("CREATE TABLE {t} (k int PRIMARY KEY, a int, d int GENERATED ALWAYS AS (a * 3) STORED); "
+                   "ALTER TABLE {t} REPLICA IDENTITY FULL", 15, 18),
+    "partitions": ("CREATE TABLE {t} (k int, a int, d int GENERATED ALWAYS AS (a * 3) STORED) PARTITION BY RANGE (k); "
+                   "CREATE TABLE {t}_1 PARTITION OF {t} FOR VALUES FROM (0) TO (20); CREATE TABLE {t}_2 PARTITION OF {t} DEFAULT", 15, 18),
+}
+
+
+def shard_of(connection, table, key=1):
+    """A key's shard, and the port of its node."""
+    return rows(connection, """
+        SELECT shardid, nodeport FROM citus_shards
+        WHERE table_name = %s::regclass AND shardid = get_shard_id_for_distribution_column(%s::regclass, %s)""",
+                [table, table, key])[0]
+
+
+def move_text(cluster, connection, table, mode):
+    """The move of a shard to the other worker."""
+    shard, source = shard_of(connection, table)
+    target = next(node.port for node in cluster.workers if node.port != source)
+    return f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {source}, '127.0.0.1', {target}, '{mode}')"
+
+
+def older(connection, version):
+    return connection.info.server_version // 10000 < version
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+def test_generated_columns(cluster, coordinator, connect, schema, kind):
+    """Rows are updated and deleted while they move, also where generated columns are part of what would find them in the copy."""
+    create, needs, limit = GENERATED[kind]
+    if older(coordinator, needs):
+        pytest.skip(f"needs version {needs}")
+    table = f"{schema}.t"
+    coordinator.execute(create.format(t=table))
+    coordinator.execute(f"SELECT create_distributed_table('{table}', 'k', shard_count => 2, colocate_with => 'none')")
+    coordinator.execute(f"INSERT INTO {table} (k, a) SELECT g, 0 FROM generate_series(1, 40) g")
+    counts = [0, 0]
+
+    def write(number):
+        def work(connection):
+            assert connection.execute(f"UPDATE {table} SET a = a + 1 WHERE k % 2 = {number}").rowcount == 20
+            connection.execute(f"INSERT INTO {table} (k, a) VALUES ({100 + number}, 7)")
+            assert connection.execute(f"DELETE FROM {table} WHERE k = {100 + number}").rowcount == 1
+            counts[number] += 1
+        return work
+
+    def move_twice():
+        with connect(cluster.coordinator) as mover:
+            for _ in range(2):
+                mover.execute(move_text(cluster, mover, table, "auto"))
+            if older(mover, limit):
+                mover.execute(move_text(cluster, mover, table, "force_logical"))
+                return
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="generated columns in the replica identity") as caught:
+                mover.execute(move_text(cluster, mover, table, "force_logical"))
+            assert "block_writes" in caught.value.diag.message_hint
+
+    load = Load()
+    for number in range(2):
+        load.add(cluster.nodes[number], write(number), f"writer {number}")
+    load.meanwhile(move_twice)
+    assert min(counts) > 0
+    factor = "k" if kind == "stored in a key" else "a"
+    assert rows(coordinator, f"SELECT k % 2, a, count(*) FROM {table} WHERE d = 3 * {factor} GROUP BY 1, 2 ORDER BY 1") == [
+        (0, counts[0], 20), (1, counts[1], 20)]
