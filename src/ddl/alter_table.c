@@ -666,7 +666,7 @@ alter_shards(const AlterTableCall *alter)
 
 	if (local_shard_indexes(table) == NIL)
 		return;
-	publication_check_unlogged(alter->stmt, table);
+	publication_part_from_moves(alter->stmt, table->relid);
 	foreach(cell, shard_statements(alter))
 		run_on_local_shards(table, lfirst(cell), alter->call->query);
 	default_action_forget(local_shard_relids(table));

@@ -86,10 +86,12 @@ extern bool create_publication_utility(UtilityCall *call);
 extern bool create_subscription_utility(UtilityCall *call);
 
 /*
- * replication.c: errors, with a hint, if an ALTER TABLE makes a table unlogged
- * one of whose shards on this node is being moved online.
+ * replication.c: before an ALTER TABLE of the shards of a table and its
+ * partitions on this node, which are locked: has moves without blocking
+ * writers leave off those shards that the statement couldn't change, or whose
+ * new rows aren't replicated.  Such a move fails at its end.
  */
-extern void publication_check_unlogged(const AlterTableStmt *stmt, const DistTable *table);
+extern void publication_part_from_moves(const AlterTableStmt *stmt, Oid relid);
 
 /* logical_only.c: statements that don't reach shards */
 extern bool comment_utility(UtilityCall *call);

@@ -10,26 +10,36 @@
  * (src/decoding), a publication sends nothing of a distributed table; since it
  * may exist for its other tables, that is a warning.
  *
+ * While a shard is moved without blocking writers, it is in a publication of
+ * the move's.  DDL that the server refuses for published tables, or that isn't
+ * replicated, takes the shard out: the move fails at its end, as after other
+ * DDL.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_publication_rel.h"
 #include "catalog/pg_subscription.h"
 #include "catalog/pg_subscription_rel.h"
 #include "commands/defrem.h"
 #include "commands/subscriptioncmds.h"
+#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/object_scope.h"
+#include "compat/constraint.h"
 #include "ddl/handlers.h"
 #include "table/shards.h"
 
@@ -208,35 +218,62 @@ alter_publication_utility(UtilityCall *call)
 	return true;
 }
 
-/* Whether a shard is in the publication of a move. */
+/*
+ * Whether a subcommand of ALTER TABLE may make the server refuse changes of a
+ * published shard, or changes it in a way that isn't replicated.
+ */
 static bool
-is_being_moved(Oid shard)
+parts_from_moves(const AlterTableCmd *cmd)
+{
+	switch (cmd->subtype)
+	{
+		case AT_AddColumn:
+			foreach_node(Constraint, constraint, castNode(ColumnDef, cmd->def)->constraints)
+				if (constraint->contype == CONSTR_GENERATED)
+					return true;
+			return false;
+		case AT_AlterColumnType:
+		case AT_DropColumn:
+		case AT_DropConstraint:
+		case AT_ReplicaIdentity:
+		case AT_SetUnLogged:
+			return true;
+		default:
+			return cmd->subtype == AT_SetExpression;
+	}
+}
+
+/*
+ * Takes a shard out of the publications of moves.  One that has ended may drop
+ * its publication meanwhile.
+ */
+static void
+part_shard_from_moves(Oid shard)
 {
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(PublicationRelRelationId, PublicationRelPrrelidPrpubidIndexId,
 													 Anum_pg_publication_rel_prrelid, shard))
 	{
-		const char *name = get_publication_name(((Form_pg_publication_rel) GETSTRUCT(row->tuple))->prpubid, true);
+		const FormData_pg_publication_rel *form = (Form_pg_publication_rel) GETSTRUCT(row->tuple);
+		const char *name = get_publication_name(form->prpubid, true);
+		ObjectAddress member;
 
-		if (name != NULL && strncmp(name, MOVE_PUBLICATION_PREFIX, strlen(MOVE_PUBLICATION_PREFIX)) == 0)
-			return true;
+		if (name == NULL || strncmp(name, MOVE_PUBLICATION_PREFIX, strlen(MOVE_PUBLICATION_PREFIX)) != 0)
+			continue;
+		LockDatabaseObject(PublicationRelationId, form->prpubid, 0, AccessExclusiveLock);
+		ObjectAddressSet(member, PublicationRelRelationId, form->oid);
+		if (SearchSysCacheExists1(PUBLICATIONREL, ObjectIdGetDatum(form->oid)))
+			performDeletion(&member, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 	}
-	return false;
 }
 
 void
-publication_check_unlogged(const AlterTableStmt *stmt, const DistTable *table)
+publication_part_from_moves(const AlterTableStmt *stmt, Oid relid)
 {
-	bool		unlogged = false;
+	bool		parts = false;
 
 	foreach_node(AlterTableCmd, cmd, stmt->cmds)
-		unlogged = unlogged || cmd->subtype == AT_SetUnLogged;
-	if (!unlogged)
-		return;
-	foreach_oid(shard, local_shard_relids(table))
-		if (is_being_moved(shard))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot change table \"%s\" to unlogged while a shard of it is being moved or split", get_rel_name(table->relid)),
-					 errdetail("Changes of unlogged tables are not in the WAL, from which the move takes them."),
-					 errhint("Try again when the move has ended.")));
+		parts = parts || parts_from_moves(cmd);
+	foreach_oid(table, parts ? find_all_inheritors(relid, NoLock, NULL) : NIL)
+		foreach_oid(shard, metadata_lookup(table) == NULL ? NIL : local_shard_relids(metadata_lookup(table)))
+			part_shard_from_moves(shard);
 }

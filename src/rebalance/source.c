@@ -208,13 +208,19 @@ move_definition(int colocation_id)
 }
 
 static void
+report_change(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("a table was changed while its shards were moved, split or merged"),
+			 errhint("Try again.")));
+}
+
+static void
 check_same(const char *before, const char *now)
 {
 	if (strcmp(before, now) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a table was changed while its shards were moved, split or merged"),
-				 errhint("Try again.")));
+		report_change();
 }
 
 void
@@ -572,6 +578,25 @@ log_whole_rows(Oid relid, int64 shardid)
 	shard_set_replica_identity(shard_relid, REPLICA_IDENTITY_FULL);
 }
 
+/*
+ * Errors if DDL has taken a shard out of its publication: what was written
+ * since is missing in the copy.
+ */
+static void
+check_published(void)
+{
+	foreach_ptr(const MoveChannel, channel, current_move->channels)
+	{
+		Oid			publication = get_publication_oid(channel->publication, true);
+
+		foreach_oid(relid, channel->relids)
+			if (!SearchSysCacheExists2(PUBLICATIONRELMAP,
+									   ObjectIdGetDatum(shard_local_relid(relid, moved_shard(relid)->shardid)),
+									   ObjectIdGetDatum(publication)))
+				report_change();
+	}
+}
+
 /* The names of the shards of a channel's tables. */
 static char *
 join_shard_names(const MoveChannel *channel)
@@ -598,6 +623,7 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 	require_move(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
 	(void) move_present_tables(current_move->colocation_id);
+	move_check_definition(current_move->colocation_id, current_move->definition);
 	foreach_oid(relid, current_move->tables)
 		log_whole_rows(relid, moved_shard(relid)->shardid);
 	foreach_ptr(MoveChannel, channel, current_move->channels)
@@ -772,6 +798,7 @@ try_switch(void *arg)
 	}
 	check_shards();
 	move_check_definition(current_move->colocation_id, current_move->definition);
+	check_published();
 	deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), drive_pause_limit);
 	lock_shards();
 	DEBUG_POINT("move-shards-locked");

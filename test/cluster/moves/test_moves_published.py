@@ -5,6 +5,7 @@ import pytest
 
 from harness.load import Load
 from harness.servers import rows, value
+from harness.stopped import Stopped
 
 # How a table is made, the first version that has such, and the one since which it can't be replicated.
 GENERATED = {
@@ -78,3 +79,47 @@ def test_generated_columns(cluster, coordinator, connect, schema, kind):
     factor = "k" if kind == "stored in a key" else "a"
     assert rows(coordinator, f"SELECT k % 2, a, count(*) FROM {table} WHERE d = 3 * {factor} GROUP BY 1, 2 ORDER BY 1") == [
         (0, counts[0], 20), (1, counts[1], 20)]
+
+
+# How a table is made, with v = k; DDL while a shard is published, with writes, after which v = k + 1; the first version that has such.
+DDL = {
+    "unlogged": ("CREATE TABLE {t} (k int PRIMARY KEY, v int)",
+                 ["ALTER TABLE {t} SET UNLOGGED", "UPDATE {t} SET v = v + 1", "ALTER TABLE {t} SET LOGGED"], 15),
+    "rewritten": ("CREATE TABLE {t} (k int PRIMARY KEY, v int)", ["ALTER TABLE {t} ALTER COLUMN v TYPE int USING v + 1"], 15),
+    "without a key": ("CREATE TABLE {t} (k int, v int, CONSTRAINT pk PRIMARY KEY (k))",
+                      ["ALTER TABLE {t} DROP CONSTRAINT pk", "UPDATE {t} SET v = v + 1"], 15),
+    "without a key's column": ("CREATE TABLE {t} (k int, v int, g int DEFAULT 1, PRIMARY KEY (k, g))",
+                               ["ALTER TABLE {t} DROP COLUMN g", "UPDATE {t} SET v = v + 1"], 15),
+    "without identity": ("CREATE TABLE {t} (k int PRIMARY KEY, v int)",
+                         ["ALTER TABLE {t} REPLICA IDENTITY NOTHING", "UPDATE {t} SET v = v + 1"], 15),
+    "partitions": ("CREATE TABLE {t} (k int, v int) PARTITION BY RANGE (k); CREATE TABLE {t}_1 PARTITION OF {t} DEFAULT",
+                   ["ALTER TABLE {t} ALTER COLUMN v TYPE int USING v + 1"], 15),
+    "new expression": ("CREATE TABLE {t} (k int PRIMARY KEY, v int GENERATED ALWAYS AS (k) VIRTUAL)",
+                       ["ALTER TABLE {t} ALTER COLUMN v SET EXPRESSION AS (k + 1)"], 18),
+    "virtual column": ("CREATE TABLE {t} (k int, v int)",
+                       ["ALTER TABLE {t} ADD COLUMN g int GENERATED ALWAYS AS (v) VIRTUAL", "UPDATE {t} SET v = v + 1"], 18),
+}
+
+
+@pytest.mark.parametrize("kind", DDL)
+def test_ddl_beside_a_move(cluster, coordinator, connect, schema, kind):
+    """It succeeds, and so do writes; the move fails at its end, even if the table is as before, and succeeds when it is tried again."""
+    create, statements, needs = DDL[kind]
+    if older(coordinator, needs):
+        pytest.skip(f"needs version {needs}")
+    table = f"{schema}.t"
+    right = f"SELECT count(*), min(v - k), max(v - k) FROM {table}"
+    coordinator.execute(create.format(t=table))
+    coordinator.execute(f"SELECT create_distributed_table('{table}', 'k', shard_count => 2, colocate_with => 'none')")
+    coordinator.execute(f"INSERT INTO {table} SELECT g, g FROM generate_series(1, 40) g" if kind != "new expression" else
+                        f"INSERT INTO {table} SELECT generate_series(1, 40)")
+    assert rows(coordinator, right) == [(40, 0, 0)]
+    moving = Stopped(cluster.coordinator, "move-subscribed", move_text(cluster, coordinator, table, "force_logical"))
+    with connect(cluster.nodes[1]) as client:
+        client.execute("SET lock_timeout = '10s'")
+        for statement in statements:
+            client.execute(statement.format(t=table))
+    assert isinstance(moving.go_on(), psycopg.errors.ObjectNotInPrerequisiteState)
+    assert rows(coordinator, right) == [(40, 1, 1)]
+    coordinator.execute(move_text(cluster, coordinator, table, "auto"))
+    assert rows(coordinator, right) == [(40, 1, 1)]

@@ -11,7 +11,7 @@ from itertools import cycle
 
 from psycopg import pq
 
-from .moves import GONE, Mover, PUBLISHED
+from .moves import GONE, Mover
 from .session import Session, must_run
 
 # What happens, by the names that --disturb knows; "all" takes turns, with little of what is slow.
@@ -93,7 +93,7 @@ class Disturber:
     def disturbed(self, answer):
         """Whether an answer is the error of what may be tried again since it was disturbed."""
         return self.mover is not None and answer.kind == "error" and \
-            (answer.sqlstate in RETRY or GONE.search(answer.message) or PUBLISHED.search(answer.message))
+            (answer.sqlstate in RETRY or GONE.search(answer.message))
 
     # -- the kinds
 

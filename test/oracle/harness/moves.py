@@ -14,8 +14,6 @@ SHARDS = """SELECT p.shardid, n.nodename, n.nodeport, o.nodename, o.nodeport
 MOVE = "SELECT citus_move_shard_placement(%s, %s, %s, %s, %s, shard_transfer_mode => %s)"
 # What whoever changes all tables of a kind, one after the other, gets to see of one that is dropped meanwhile, on one server too.
 GONE = re.compile("could not open relation with OID|tuple concurrently deleted")
-# Of README's limits: SET UNLOGGED while a shard of the table is moved.
-PUBLISHED = re.compile("to unlogged because it is part of a publication")
 EXPECTED = {
     "55P03": "lock timeout", "40P01": "deadlock", "57014": "the script has ended", "42704": "no such shard any more",
     "42P01": "no such table any more", "55000": "changed meanwhile", "55006": "in use"}
