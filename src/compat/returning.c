@@ -49,7 +49,7 @@ row_exists(const Query *query, bool old)
 		case CMD_INSERT:
 			if (!old)
 				return ROW_ALWAYS;
-			return query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE ?
+			return query->onConflict != NULL && query->onConflict->action != ONCONFLICT_NOTHING ?
 				ROW_SOMETIMES : ROW_NEVER;
 		case CMD_UPDATE:
 			return ROW_ALWAYS;

@@ -717,6 +717,25 @@ check_partitioned_conflict(const ModifyPlan *plan)
 				 errhint("Use separate statements.")));
 }
 
+/*
+ * Refuses ON CONFLICT DO SELECT (of version 19) unless the nodes with the rows
+ * do it all: what resolves conflicts here, and writes entries of global
+ * indexes, knows DO NOTHING and DO UPDATE.
+ */
+static void
+check_conflict_action(const ModifyPlan *plan, const OnConflictExpr *conflict, const DistTable *table)
+{
+	if (conflict->action == ONCONFLICT_NOTHING || conflict->action == ONCONFLICT_UPDATE ||
+		(!plan->resolves && plan->arbiters == NIL && bms_is_empty(table->global_columns)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot compute ON CONFLICT DO SELECT of distributed or reference table \"%s\"",
+					get_rel_name(plan->relid)),
+			 errdetail("The table has row triggers or global indexes, or the statement reads other tables."),
+			 errhint("Use ON CONFLICT DO NOTHING, and read the rows by another statement.")));
+}
+
 /* Who resolves conflicts, and whether nodes return what they have written. */
 static void
 note_conflict(PlannerInfo *root, ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table)
@@ -732,6 +751,7 @@ note_conflict(PlannerInfo *root, ModifyPlan *plan, OnConflictExpr *conflict, con
 		plan->arbiters = conflict_global_arbiters(root, table);
 		plan->row_by_row = plan->arbiters != NIL ||
 			(plan->resolves && plan->do_update && may_fire_before_update(table));
+		check_conflict_action(plan, conflict, table);
 		if (plan->resolves && meets_written)
 			check_partitioned_conflict(plan);
 	}

@@ -1,8 +1,10 @@
 -- What version 19 of the server has that earlier ones don't: REPACK, ON CONFLICT DO SELECT, IGNORE NULLS, JSON of COPY TO.
 -- needs: 19
--- distribute: t(id), u(id), r reference, one single, p(tenant)
+-- distribute: t(id), u(id), keyed(id), r reference, one single, p(tenant)
 CREATE TABLE t (id int PRIMARY KEY, v int);
 CREATE TABLE u (id int, g int, v int);
+SET citus.global_indexes = on;
+CREATE TABLE keyed (id int PRIMARY KEY, v int UNIQUE);
 CREATE TABLE r (id int PRIMARY KEY, v int);
 CREATE TABLE one (id int PRIMARY KEY, v int);
 CREATE TABLE p (tenant int, n int) PARTITION BY RANGE (n);
@@ -14,6 +16,7 @@ CREATE INDEX one_v ON one (v);
 CREATE INDEX p_n ON p (n);
 INSERT INTO t SELECT i, i % 7 FROM generate_series(1, 100) i;
 INSERT INTO u SELECT i, i % 5, CASE WHEN i % 3 > 0 THEN i END FROM generate_series(1, 60) i;
+INSERT INTO keyed SELECT i, i + 1000 FROM generate_series(1, 50) i;
 INSERT INTO r SELECT i, i % 7 FROM generate_series(1, 100) i;
 INSERT INTO one SELECT i, i % 7 FROM generate_series(1, 100) i;
 INSERT INTO p SELECT i, i % 20 FROM generate_series(1, 100) i;
@@ -58,11 +61,21 @@ INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT FOR UPDATE WHERE t.v > 10
 INSERT INTO t SELECT i, 1 FROM generate_series(78, 83) i ON CONFLICT (id) DO SELECT RETURNING *;
 INSERT INTO t SELECT id, v FROM u ON CONFLICT (id) DO SELECT WHERE t.v = 3 RETURNING t.id, t.v;
 WITH w AS (INSERT INTO t VALUES (7, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING id, v) SELECT count(*), sum(v) FROM w;
+INSERT INTO t VALUES (5, 1), (502, 1) ON CONFLICT (id) DO SELECT RETURNING old.*, new.*, id;
+INSERT INTO t VALUES (6, 1) ON CONFLICT (id) DO SELECT RETURNING old.*, new.*, id;
+INSERT INTO r VALUES (5, 1), (502, 1) ON CONFLICT (id) DO SELECT RETURNING old.*, new.*, id;
 INSERT INTO r VALUES (5, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING *;
 INSERT INTO one VALUES (5, 1), (501, 1) ON CONFLICT (id) DO SELECT RETURNING *;
 INSERT INTO t VALUES (5, 1) ON CONFLICT (id) DO SELECT;
+-- cluster fails: 0A000
+INSERT INTO t VALUES (5, 1), (6, 2) ON CONFLICT (id) DO SELECT WHERE t.id IN (SELECT id FROM u WHERE id > 5) RETURNING id;
+-- cluster fails: 0A000
+INSERT INTO keyed VALUES (77, 1005) ON CONFLICT (v) DO SELECT RETURNING *;
+-- cluster fails: 0A000
+INSERT INTO keyed VALUES (5, 1), (5, 2) ON CONFLICT (id) DO SELECT RETURNING *;
 SELECT count(*), sum(v) FROM t;
 SELECT count(*), sum(v) FROM r;
+SELECT count(*), sum(v) FROM keyed;
 SELECT id, lag(v) IGNORE NULLS OVER (ORDER BY id) FROM u ORDER BY id;
 SELECT id, first_value(v) IGNORE NULLS OVER (PARTITION BY g ORDER BY id) FROM u ORDER BY id;
 SELECT id, last_value(v) IGNORE NULLS OVER (PARTITION BY id ORDER BY g) FROM u ORDER BY id;
