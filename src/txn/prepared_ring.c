@@ -36,6 +36,7 @@
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"
+#include "catalog/pg_authid.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -47,6 +48,7 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
+#include "lib/run_as.h"
 #include "lib/spi_query.h"
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
@@ -387,10 +389,12 @@ prepared_ring_after(void)
 static void
 load_prepared(void)
 {
+	RunAs		caller = run_as_begin(BOOTSTRAP_SUPERUSERID);	/* others may lack rights */
 	int			ncolumns;
 	List	   *rows = spi_rows("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE ", " PREPARED_PARKED
 								" FROM pg_catalog.pg_prepared_xact() x", &ncolumns);
 
+	run_as_end(caller);
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	foreach_ptr(SpiText, values, commit_ring->loaded ? NIL : rows)
 	{

@@ -177,3 +177,21 @@ def test_client_decides(written, connect):
     assert value(reader, "SELECT sum(v) FROM pair") == 0
     connect(written.coordinator).execute("COMMIT PREPARED 'mine'")
     assert value(reader, READS[0].format(k=key)) == 1
+
+
+def test_server_functions_revoked(written, connect):
+    """After a restart, a session finds what is prepared whatever rights its role has."""
+    key, functions = keys_of(written, "pair"), "pg_lock_status(), pg_prepared_xact()"
+    connect(written.coordinator).execute("CREATE ROLE plain LOGIN; GRANT SELECT ON pair TO plain")
+    for node in written.nodes:
+        node.sql(f"REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC")
+    try:
+        for node in written.nodes:
+            node.restart()
+            with servers.connect(node, user="plain") as reader:
+                assert value(reader, f"SELECT v FROM pair WHERE k = {key}") == 0
+    finally:
+        for node in written.nodes:
+            node.sql(f"GRANT EXECUTE ON FUNCTION {functions} TO PUBLIC")
+        with servers.connect(written.coordinator) as connection:
+            connection.execute("DROP OWNED BY plain; DROP ROLE plain")
