@@ -35,6 +35,11 @@ def fetch_source(place, package, wanted=None, sources=None):
     raise failure
 
 
+def source_lists(text):
+    """A file of apt's sources.list.d, in either format, for source packages only."""
+    return re.sub(r"(?m)^Types:.*", "Types: deb-src", re.sub(r"(?m)^deb(?!-src)\b", "deb-src", text))
+
+
 def apt_options(folder, sources):
     """Options of apt: the given package sources, or the machine's, read as sources of source packages; the machine's own lists stay."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -44,8 +49,7 @@ def apt_options(folder, sources):
         (folder / "sources.list.d/named.list").write_text(f"{sources}\n")
     for path in [] if sources else [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
         if path.suffix in (".list", ".sources") and path.exists():
-            text = re.sub(r"(?m)^deb\b", "deb-src", path.read_text())
-            (folder / "sources.list.d" / path.name).write_text(re.sub(r"(?m)^Types:.*", "Types: deb-src", text))
+            (folder / "sources.list.d" / path.name).write_text(source_lists(path.read_text()))
     return [f"-oDir::State::Lists={folder / 'lists'}", "-oDir::Etc::SourceList=/dev/null",
             f"-oDir::Etc::SourceParts={folder / 'sources.list.d'}", "-oAPT::Sandbox::User=root"]
 

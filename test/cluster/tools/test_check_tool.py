@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pomelo_check.areas import ROOT
+from pomelo_check.debian_source import source_lists
 from pomelo_check.failures import Failure, Reader, print_failures, print_summary
 
 
@@ -52,3 +53,10 @@ def test_runner_that_breaks_off(tmp_path, status):
     lines = done.stdout.splitlines()
     assert f"failed: area ended with status {status} before it was done    alone: test/area/run" in lines
     assert lines[-3:] == ["  | 20", "  | what it said last", "0 passed, 1 failed, 0 skipped"]
+
+
+def test_lists_of_source_packages():
+    """A machine may have lists of source packages already."""
+    assert source_lists("deb http://a b main\ndeb-src [x=y] http://a b main\n# deb\n") == \
+        "deb-src http://a b main\ndeb-src [x=y] http://a b main\n# deb\n"
+    assert source_lists("Types: deb\nURIs: http://a\n") == "Types: deb-src\nURIs: http://a\n"
