@@ -32,6 +32,7 @@ INSERT INTO e VALUES (1, 1, 1, 5), (2, 12, 12, 6), (3, 13, 13, 7), (2, 22, 22, 3
 	ON CONFLICT (tenant, id, at) DO UPDATE SET v = (SELECT max(a) FROM o WHERE k < excluded.v), note = e.note || excluded.note RETURNING *;
 INSERT INTO e SELECT tenant, id, at, 4, 'again' FROM e ON CONFLICT (tenant, id, at) DO UPDATE SET v = e.v + (SELECT count(*) FROM o WHERE k > e.v) WHERE e.id % 2 = 0;
 SELECT * FROM e ORDER BY tenant, id, at;
+INSERT INTO e VALUES (1, 1, 1, 5), (3, 13, 13, 7), (2, 22, 22, 3) ON CONFLICT (tenant, id, at) DO UPDATE SET note = e.tableoid::regclass::text, v = (SELECT max(a) FROM o) RETURNING *;
 INSERT INTO e VALUES (1, 1, 1, 5), (1, 1, 1, 6) ON CONFLICT (tenant, id, at) DO UPDATE SET v = (SELECT max(a) FROM o); -- both fail
 INSERT INTO e VALUES (1, 1, 1, 5) ON CONFLICT (tenant, id, at) DO UPDATE SET at = 11, v = (SELECT max(a) FROM o); -- both fail
 INSERT INTO e VALUES (1, 1, 1, 5) ON CONFLICT (tenant, id, at) DO UPDATE SET at = 2, v = (SELECT max(a) FROM o) RETURNING *;
