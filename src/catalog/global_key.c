@@ -15,6 +15,8 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -142,6 +144,61 @@ changes_global_index(const DistTable *table, int commands, const Bitmapset *upda
 	return changes;
 }
 
+/* Whether deletes, or updates of these columns, fire triggers of users. */
+static bool
+fires_triggers(Oid relid, int commands, const Bitmapset *updated)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		fires = false;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+		bool		on_update = trigger->tgnattr == 0;
+
+		if (trigger->tgisinternal)
+			continue;
+		for (int k = 0; k < trigger->tgnattr; k++)
+			on_update |= bms_is_member(trigger->tgattr[k], updated) ||
+				TupleDescAttr(RelationGetDescr(rel), trigger->tgattr[k] - 1)->attgenerated != '\0';
+		fires |= ((commands & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
+			((commands & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype) && on_update);
+	}
+	relation_close(rel, NoLock);
+	return fires;
+}
+
+/* The same columns of a partition. */
+static Bitmapset *
+columns_in(Oid partition, Oid relid, const Bitmapset *columns)
+{
+	Bitmapset  *result = NULL;
+	int			column = -1;
+
+	while ((column = bms_next_member(columns, column)) >= 0)
+		result = bms_add_member(result, get_attnum(partition, get_attname(relid, column, false)));
+	return result;
+}
+
+/*
+ * Whether an action that does this to rows of a table, or of its partitions,
+ * must be a statement of the initiator.
+ */
+static bool
+must_be_statement(const DistTable *table, int commands, const Bitmapset *updated)
+{
+	bool		result = table->dist_attno != 0 && bms_is_member(table->dist_attno, updated);
+
+	foreach_oid(member, find_all_inheritors(table->relid, AccessShareLock, NULL))
+	{
+		const DistTable *part = metadata_lookup(member);
+		Bitmapset  *columns = columns_in(member, table->relid, updated);
+
+		result |= (part != NULL && changes_global_index(part, commands, columns)) || fires_triggers(member, commands, columns);
+	}
+	return result;
+}
+
 /*
  * Whether a foreign key of, or to, a table has to hear of deletes, or updates
  * of these columns, in it.
@@ -173,10 +230,17 @@ becomes_global(HeapTuple constraint, List **visited)
 	int			commands;
 
 	*visited = lappend_oid(*visited, con->oid);
+	if (!result && OidIsValid(con->conparentid))
+	{
+		HeapTuple	tuple = catalog_tuple(CONSTROID, con->conparentid, "constraint");
+
+		result = becomes_global(tuple, visited);
+		ReleaseSysCache(tuple);
+		return result;
+	}
 	if (result || !foreign_key_is_distributed(constraint) || (commands = foreign_key_commands(constraint, &updated)) == 0)
 		return result;
-	result = (table->dist_attno != 0 && bms_is_member(table->dist_attno, updated)) ||
-		changes_global_index(table, commands, updated);
+	result = must_be_statement(table, commands, updated);
 	foreach_oid(other, foreign_keys_around(con->conrelid))
 	{
 		HeapTuple	tuple;

@@ -27,8 +27,8 @@ extern bool constraint_is_global(Oid constraint);
 /*
  * The same, or whether the shards must not have it because the server would
  * change, by its action, rows of a shard that others have to hear of: keys of
- * global indexes and foreign keys, and distribution values.  For DDL, whose
- * last step makes such keys global.
+ * global indexes and foreign keys, distribution values, and triggers of users.
+ * For DDL, whose last step makes such keys global.
  */
 extern bool foreign_key_becomes_global(HeapTuple constraint);
 extern bool constraint_becomes_global(Oid constraint);

@@ -148,40 +148,8 @@ foreign_keys_to(Oid relid)
 	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
-/*
- * The COMMAND_BITs of the actions of foreign keys on rows of the table: they
- * run on the shards, or on each copy, and fire no triggers.
- * *updated gets the columns that they may change.
- */
-static int
-foreign_key_actions(Oid relid, Bitmapset **updated)
-{
-	int			commands = 0;
-
-	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
-		if (!foreign_key_becomes_global(tuple)) /* its actions are statements
-												 * of the initiator */
-			commands |= foreign_key_commands(tuple, updated);
-	return commands;
-}
-
-/* Whether an UPDATE of these columns fires a trigger. */
-static bool
-fires_for_columns(Relation rel, const Trigger *trigger, const Bitmapset *updated)
-{
-	if (!TRIGGER_FOR_UPDATE(trigger->tgtype))
-		return false;
-	for (int k = 0; k < trigger->tgnattr; k++)
-	{
-		if (bms_is_member(trigger->tgattr[k], updated) ||
-			TupleDescAttr(RelationGetDescr(rel), trigger->tgattr[k] - 1)->attgenerated != '\0')
-			return true;
-	}
-	return trigger->tgnattr == 0;
-}
-
 static void
-check_trigger(Relation rel, const Trigger *trigger, int actions, const Bitmapset *updated)
+check_trigger(Relation rel, const Trigger *trigger)
 {
 	const char *name = RelationGetRelationName(rel);
 
@@ -192,30 +160,18 @@ check_trigger(Relation rel, const Trigger *trigger, int actions, const Bitmapset
 				 errmsg("partition \"%s\" of a distributed table cannot have a trigger of its own", name),
 				 errdetail("It has trigger \"%s\", which its partitioned table does not have.", trigger->tgname),
 				 errhint("Create the trigger on the partitioned table, with a condition (WHEN) if need be.")));
-	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
-		((actions & COMMAND_BIT(CMD_UPDATE)) && fires_for_columns(rel, trigger, updated)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("distributed or reference table \"%s\" cannot have both trigger \"%s\" and a foreign key whose action would fire it",
-						name, trigger->tgname),
-				 errdetail("Rows that a foreign key deletes or updates by itself do not fire triggers."),
-				 errhint("Have the trigger fire for UPDATE OF other columns, or the foreign key take no action.")));
 }
 
 void
 check_triggers(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
-	Bitmapset  *updated = NULL;
-	int			actions = 0;
 
-	if (rel->trigdesc != NULL)
-		actions = foreign_key_actions(relid, &updated);
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		if (rel->trigdesc->triggers[i].tgisinternal)
 			continue;
-		check_trigger(rel, &rel->trigdesc->triggers[i], actions, updated);
+		check_trigger(rel, &rel->trigdesc->triggers[i]);
 	}
 	table_close(rel, NoLock);
 }
@@ -504,8 +460,8 @@ check_foreign_key(HeapTuple tuple)
 	if (from != NULL && from->kind != DIST_REFERENCE)
 		check_key_actions(tuple, from);
 	if (foreign_key_becomes_global(tuple))
-		foreign_key_error(con, "Its action would change what a global index, or a foreign key between nodes, is about.",
-						  "Have the foreign key take no action, or set citus.global_indexes to \"notice\".");
+		foreign_key_error(con, "Its action would change what a global index, or a foreign key between nodes, is about, or fire a trigger.",
+						  "Have the foreign key take no action, a trigger fire for UPDATE OF other columns, or set citus.global_indexes to \"notice\".");
 }
 
 /*

@@ -15,6 +15,7 @@
 
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
+#include "global_index/foreign_key.h"
 #include "table/table_definition.h"
 
 bool
@@ -32,6 +33,9 @@ create_trigger_utility(UtilityCall *call)
 	utility_run(call);
 	CommandCounterIncrement();
 	check_triggers(relid);
+	check_added_foreign_keys(relid, NIL);
 	utility_relay(call);
+	if (!call->relayed)
+		global_keys_create(relid, true);
 	return true;
 }

@@ -159,7 +159,7 @@ check_key_kind(const GlobalKey *key)
 				 errmsg("cannot create foreign key constraint \"%s\" between \"%s\" and \"%s\"", key->name,
 						get_rel_name(key->child), get_rel_name(key->parent)),
 				 key->together ?
-				 errdetail("Its action changes what a global index, or a foreign key between nodes, is about, and can't be a statement of its own. %s", _(detail)) :
+				 errdetail("Its action changes what a global index, or a foreign key between nodes, is about, or fires a trigger, and can't be a statement of its own. %s", _(detail)) :
 				 errdetail("It would be between rows of different nodes. %s", _(detail)),
 				 key->together ? errhint("Have the foreign key take no action.") :
 				 errhint("Distribute the tables colocated, by columns that the key matches, or make \"%s\" a reference table.",
@@ -378,7 +378,7 @@ global_keys_create(Oid relid, bool kept)
 		check_key_kind(key);
 		if (!OidIsValid(key->root))
 			global_index_notice("foreign key", key->name, key->together ?
-								"Its action changes what a global index, or a foreign key between nodes, is about. Each change of its columns, on either side, asks nodes of the other table." :
+								"Its action changes what a global index, or a foreign key between nodes, is about, or fires a trigger. Each change of its columns, on either side, asks nodes of the other table." :
 								"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
 		attach_key(key);
 		if (node_active_primaries_remote() != NIL)
