@@ -343,25 +343,31 @@ is_found_by_generated(Oid shard_relid)
 	return found;
 }
 
-/*
- * Why the rows of shards of tables can't be replicated, as a message; NULL if
- * they can.
- */
-static char *
-find_obstacle(List *tables)
+/* Why the rows of shards can't be replicated. */
+typedef enum Obstacle
+{
+	OBSTACLE_NONE,
+	OBSTACLE_WAL_LEVEL,
+	OBSTACLE_UNLOGGED,
+	OBSTACLE_GENERATED
+} Obstacle;
+
+/* That of the shards of tables; *table gets the table. */
+static Obstacle
+find_obstacle(List *tables, Oid *table)
 {
 	if (wal_level < WAL_LEVEL_LOGICAL)
-		return _("wal_level on the shard's node must be logical to move it online");
+		return OBSTACLE_WAL_LEVEL;
 	foreach_oid(relid, tables)
 	{
+		*table = relid;
 		if (get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
-			return _("unlogged tables cannot be replicated");
+			return OBSTACLE_UNLOGGED;
 		if (get_rel_relkind(relid) == RELKIND_RELATION &&
 			is_found_by_generated(shard_local_relid(relid, moved_shard(relid)->shardid)))
-			return psprintf(_("generated columns in the replica identity of table \"%s\" cannot be replicated"),
-							get_rel_name(relid));
+			return OBSTACLE_GENERATED;
 	}
-	return NULL;
+	return OBSTACLE_NONE;
 }
 
 /*
@@ -371,17 +377,20 @@ find_obstacle(List *tables)
 static bool
 choose_logical(const char *mode, List *tables)
 {
-	char	   *obstacle;
+	Oid			table = InvalidOid;
+	Obstacle	obstacle;
 
 	if (strcmp(mode, "block_writes") == 0)
 		return false;
-	obstacle = find_obstacle(tables);
-	if (strcmp(mode, "force_logical") == 0 && obstacle != NULL)
+	obstacle = find_obstacle(tables, &table);
+	if (strcmp(mode, "force_logical") == 0 && obstacle != OBSTACLE_NONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg_internal("%s", obstacle),
+				 obstacle == OBSTACLE_WAL_LEVEL ? errmsg("wal_level on the shard's node must be logical to move it online") :
+				 obstacle == OBSTACLE_UNLOGGED ? errmsg("unlogged tables cannot be replicated") :
+				 errmsg("generated columns in the replica identity of table \"%s\" cannot be replicated", get_rel_name(table)),
 				 errhint("Use the shard transfer mode block_writes.")));
-	return obstacle == NULL;
+	return obstacle == OBSTACLE_NONE;
 }
 
 static MoveChannel *
