@@ -299,6 +299,7 @@ modify_partition_of(DistModifyState *state, const Datum *values, const bool *nul
 		state->routing = partition_routing_begin(state->routing_rel);
 		MemoryContextSwitchTo(old_context);
 	}
+	ResetPerTupleExprContext(state->routing->estate);
 	return partition_routing_find(state->routing, values, nulls);
 }
 
