@@ -34,6 +34,7 @@
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
 #include "txn/serializable.h"
+#include "txn/snapshot.h"
 
 void
 copy_init(void)
@@ -137,7 +138,11 @@ lock_table_of_client(const CopyStmt *stmt)
 		table = lock_named_table(stmt);
 		if (table == NULL || (!stmt->is_from && (table->kind == DIST_REFERENCE ||
 												 get_rel_relkind(table->relid) != RELKIND_RELATION)))
+		{
+			if (table != NULL && table->kind == DIST_REFERENCE)
+				snapshot_await_left(table->relid);
 			return NULL;
+		}
 		if (table->kind != DIST_REFERENCE || nodes_locked)
 			return table;
 		UnlockRelationOid(table->relid, RowExclusiveLock);

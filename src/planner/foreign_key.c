@@ -39,7 +39,6 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "optimizer/optimizer.h"
@@ -52,7 +51,6 @@
 #include "compat/noreturn.h"
 #include "compat/permissions.h"
 #include "planner/foreign_key.h"
-#include "txn/commit_ring.h"
 #include "txn/snapshot.h"
 
 #define ANY_WRITE (COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE))
@@ -137,9 +135,7 @@ probe_starts(Oid relid)
 
 	if (table != NULL && table->kind != DIST_REFERENCE)
 		refuse_local_key(relid);
-	if (unlikely(prepared_ring_has_left()) && distributed_snapshots && !IsolationUsesXactSnapshot() &&
-		prepared_ring_await_left(relid))
-		snapshot_renew_active();
+	snapshot_await_left(relid);
 }
 
 /*

@@ -261,10 +261,11 @@ show_same(Snapshot own, Snapshot other)
 }
 
 void
-snapshot_renew_active(void)
+snapshot_await_left(Oid relid)
 {
-	Assert(!IsolationUsesXactSnapshot());
-	show_same(GetActiveSnapshot(), GetTransactionSnapshot());
+	if (unlikely(prepared_ring_has_left()) && distributed_snapshots && !IsolationUsesXactSnapshot() &&
+		prepared_ring_await_left(relid))
+		show_same(GetActiveSnapshot(), GetTransactionSnapshot());
 }
 
 /*

@@ -52,10 +52,11 @@ pg_noreturn extern void snapshot_refuse(const char *detail);
 extern void snapshot_move_transaction(CommitTimestamp ts);
 
 /*
- * At READ COMMITTED, makes the active snapshot a new one, in place, for code
- * that has taken it and goes on to use it.
+ * At READ COMMITTED, waits as prepared_ring_await_left, and then makes the
+ * active snapshot a new one, in place: for the server's code that reads a
+ * table by it without an executor.
  */
-extern void snapshot_renew_active(void);
+extern void snapshot_await_left(Oid relid);
 
 /*
  * On a node that runs a task for a statement on another one: the snapshot that

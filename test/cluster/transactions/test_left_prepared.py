@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from harness import servers
+from harness.load import in_thread
 from harness.stopped import Stopped
 from harness.servers import rows, value, wait_until
 
@@ -105,6 +106,28 @@ def test_wait_is_limited(written, how, read):
             assert value(reader, READS[0].format(k=key)) == 0
 
 
+@pytest.mark.parametrize("how", ["cancel", "terminate", "statement_timeout"])
+def test_wait_ends(written, connect, how):
+    """A statement that waits can be cancelled, and ends with its session and in time; nothing keeps waiting on the node."""
+    key = keys_of(written, "pair")
+    leave_prepared(written, end_session)
+    node, observer = written.workers[0], connect(written.workers[0])
+    reader = connect(written.workers[1])
+    if how == "statement_timeout":
+        reader.execute("SET statement_timeout = '500ms'")
+    outcome = in_thread(lambda: value(reader, READS[0].format(k=key)))
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+    wait_until(lambda: how == "statement_timeout" or value(observer, waits) == 1, "the reader to wait")
+    if how == "cancel":
+        reader.cancel()
+    elif how == "terminate":
+        connect(written.workers[1]).execute("SELECT pg_terminate_backend(%s)", [reader.info.backend_pid])
+    assert isinstance(outcome(), psycopg.errors.AdminShutdown if how == "terminate" else psycopg.errors.QueryCanceled)
+    wait_until(lambda: value(observer, waits) == 0, f"nothing to wait on {node.name}")
+    recover(written)
+    assert value(connect(written.workers[1]), READS[0].format(k=key)) == 1
+
+
 def test_prepared_statements(written, connect):
     """A session whose plans are made long ago waits, too, at its next execution."""
     key = keys_of(written, "pair")
@@ -129,6 +152,8 @@ def test_reference_copies(written, connect):
     reader.execute("SET citus.snapshot_timeout = '300ms'")
     with pytest.raises(psycopg.errors.LockNotAvailable):
         reader.execute("SELECT v FROM copied WHERE k = 1")
+    with pytest.raises(psycopg.errors.LockNotAvailable), reader.cursor().copy("COPY copied TO STDOUT") as copy:
+        list(copy)
     recover(written)
     assert value(reader, "SELECT v FROM copied WHERE k = 1") == 1
 
