@@ -478,9 +478,9 @@ load_global_key(DistTable *table, Oid constraint)
 	ReleaseSysCache(tuple);
 }
 
-/* The constraint that a partition's is inherited from, or InvalidOid. */
+/* The constraint that a partition's is inherited from; InvalidOid: none. */
 static Oid
-constraint_root(Oid constraint)
+inherited_from(Oid constraint)
 {
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	Oid			result = HeapTupleIsValid(tuple) ? ((Form_pg_constraint) GETSTRUCT(tuple))->conparentid : InvalidOid;
@@ -495,7 +495,7 @@ static bool
 has_key_triggers(Oid constraint)
 {
 	while (OidIsValid(constraint) && global_key_triggers(constraint) == NIL)
-		constraint = constraint_root(constraint);
+		constraint = inherited_from(constraint);
 	return OidIsValid(constraint);
 }
 

@@ -40,15 +40,21 @@ def older(connection, version):
     return connection.info.server_version // 10000 < version
 
 
-@pytest.mark.parametrize("kind", GENERATED)
-def test_generated_columns(cluster, coordinator, connect, schema, kind):
-    """Rows are updated and deleted while they move, also where generated columns are part of what would find them in the copy."""
-    create, needs, limit = GENERATED[kind]
+def distributed_table(coordinator, schema, create, needs):
+    """The name of a new table of two shards; skips the test on versions of the server that are older than it needs."""
     if older(coordinator, needs):
         pytest.skip(f"needs version {needs}")
     table = f"{schema}.t"
     coordinator.execute(create.format(t=table))
     coordinator.execute(f"SELECT create_distributed_table('{table}', 'k', shard_count => 2, colocate_with => 'none')")
+    return table
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+def test_generated_columns(cluster, coordinator, connect, schema, kind):
+    """Rows are updated and deleted while they move, also where generated columns are part of what would find them in the copy."""
+    create, needs, limit = GENERATED[kind]
+    table = distributed_table(coordinator, schema, create, needs)
     coordinator.execute(f"INSERT INTO {table} (k, a) SELECT g, 0 FROM generate_series(1, 40) g")
     counts = [0, 0]
 
@@ -105,12 +111,8 @@ DDL = {
 def test_ddl_beside_a_move(cluster, coordinator, connect, schema, kind):
     """It succeeds, and so do writes; the move fails at its end, even if the table is as before, and succeeds when it is tried again."""
     create, statements, needs = DDL[kind]
-    if older(coordinator, needs):
-        pytest.skip(f"needs version {needs}")
-    table = f"{schema}.t"
+    table = distributed_table(coordinator, schema, create, needs)
     right = f"SELECT count(*), min(v - k), max(v - k) FROM {table}"
-    coordinator.execute(create.format(t=table))
-    coordinator.execute(f"SELECT create_distributed_table('{table}', 'k', shard_count => 2, colocate_with => 'none')")
     coordinator.execute(f"INSERT INTO {table} SELECT g, g FROM generate_series(1, 40) g" if kind != "new expression" else
                         f"INSERT INTO {table} SELECT generate_series(1, 40)")
     assert rows(coordinator, right) == [(40, 0, 0)]
