@@ -281,6 +281,10 @@ drop_subscription(const CleanupRecord *record)
 							  lock_wait_ms(), lock_tables, name, name, name));
 }
 
+/*
+ * Errors if it is in use: while its subscription is being dropped by another
+ * session, the next worker of that may take it at any time.
+ */
 static void
 drop_slot(const CleanupRecord *record)
 {
@@ -289,8 +293,8 @@ drop_slot(const CleanupRecord *record)
 	if (slot == NULL)
 		return;
 	if (compat_slot_process(slot) != 0)
-		(void) spi_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", compat_slot_process(slot)));
-	ReplicationSlotDrop(record->name, false);
+		(void) spi_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(%d, %d)", compat_slot_process(slot), LOCK_WAIT_MS));
+	ReplicationSlotDrop(record->name, true);
 }
 
 /*

@@ -1,10 +1,15 @@
 """citus_move_shard_placement without blocking writers: nothing that clients do fails since the shards are in a publication meanwhile."""
 
+import os
+import signal
+import time
+
 import psycopg
 import pytest
 
+from harness import servers
 from harness.load import Load
-from harness.servers import rows, value
+from harness.servers import rows, value, wait_until
 from harness.stopped import Stopped
 
 # How a table is made, the first version that has such, and the one since which it can't be replicated.
@@ -125,3 +130,24 @@ def test_ddl_beside_a_move(cluster, coordinator, connect, schema, kind):
     assert rows(coordinator, right) == [(40, 1, 1)]
     coordinator.execute(move_text(cluster, coordinator, table, "auto"))
     assert rows(coordinator, right) == [(40, 1, 1)]
+
+
+def test_cleanup_beside_a_slot_in_use(cluster, coordinator, connect, schema):
+    """Clean-up doesn't wait for whoever uses a move's slot: a worker of a subscription that can't be dropped yet may take it again and again."""
+    table = distributed_table(coordinator, schema, "CREATE TABLE {t} (k int PRIMARY KEY, a int)", 15)
+    _, port = shard_of(coordinator, table)
+    source = next(node for node in cluster.workers if node.port == port)
+    with servers.connect(source) as cleaner:
+        moving = Stopped(cluster.coordinator, "move-switched", move_text(cluster, coordinator, table, "force_logical"))
+        sender = value(cleaner, "SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL AND slot_name ~ 'move'")
+        os.kill(sender, signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            assert moving.go_on() is None
+            assert time.monotonic() - begun < 20
+            cleaner.execute("SET statement_timeout = '20s'")
+            assert value(cleaner, "SELECT citus_internal.cleanup()") > 0
+        finally:
+            os.kill(sender, signal.SIGCONT)
+        wait_until(lambda: value(cleaner, "SELECT citus_internal.cleanup()") == 0, "clean-up to end")
+        assert value(cleaner, "SELECT count(*) FROM pg_replication_slots") == 0
