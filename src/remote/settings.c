@@ -71,6 +71,32 @@ static const char *const traveling_superuser[] = {
 };
 
 /*
+ * How a node works, not what it answers: sent if the session has set them.
+ * Otherwise those of the node hold, which may be another machine.
+ */
+static const char *const traveling_tuning[] = {
+	/* plans */
+	"enable_async_append", "enable_bitmapscan", "enable_distinct_reordering", "enable_eager_aggregate", "enable_gathermerge",
+	"enable_group_by_reordering", "enable_hashagg", "enable_hashjoin", "enable_incremental_sort", "enable_indexonlyscan",
+	"enable_indexscan", "enable_material", "enable_memoize", "enable_mergejoin", "enable_nestloop", "enable_parallel_append",
+	"enable_parallel_hash", "enable_partition_pruning", "enable_partitionwise_aggregate", "enable_partitionwise_join",
+	"enable_presorted_aggregate", "enable_seqscan", "enable_self_join_elimination", "enable_sort", "enable_tidscan",
+	"constraint_exclusion", "cursor_tuple_fraction", "from_collapse_limit", "join_collapse_limit", "plan_cache_mode",
+	"geqo", "geqo_effort", "geqo_generations", "geqo_pool_size", "geqo_seed", "geqo_selection_bias", "geqo_threshold",
+	"seq_page_cost", "random_page_cost", "cpu_tuple_cost", "cpu_index_tuple_cost", "cpu_operator_cost", "effective_cache_size",
+	"recursive_worktable_factor", "jit", "jit_above_cost", "jit_inline_above_cost", "jit_optimize_above_cost",
+	/* memory, processes, what is read in advance */
+	"work_mem", "hash_mem_multiplier", "maintenance_work_mem", "effective_io_concurrency", "maintenance_io_concurrency",
+	"io_combine_limit", "max_parallel_workers", "max_parallel_workers_per_gather", "max_parallel_maintenance_workers",
+	"parallel_leader_participation", "parallel_setup_cost", "parallel_tuple_cost", "min_parallel_index_scan_size",
+	"min_parallel_table_scan_size", "force_parallel_mode", "debug_parallel_query",
+	/* VACUUM, ANALYZE, indexes */
+	"default_statistics_target", "gin_fuzzy_search_limit", "gin_pending_list_limit", "vacuum_buffer_usage_limit", "vacuum_cost_delay",
+	"vacuum_cost_limit", "vacuum_failsafe_age", "vacuum_freeze_min_age", "vacuum_freeze_table_age", "vacuum_multixact_failsafe_age",
+	"vacuum_multixact_freeze_min_age", "vacuum_multixact_freeze_table_age", "vacuum_truncate",
+};
+
+/*
  * Keeps the proof of a node's session (catalog/node_session.h) from messages
  * to the client: a role could have its sessions log parse trees.  The
  * following settings set client_min_messages to the session's value.
@@ -92,7 +118,7 @@ static const char *const fixed_settings[][2] = {
 	{"default_transaction_deferrable", "off"},
 };
 
-#define MAX_SETTINGS (lengthof(traveling_settings) + lengthof(traveling_superuser))
+#define MAX_SETTINGS (lengthof(traveling_settings) + lengthof(traveling_superuser) + lengthof(traveling_tuning))
 
 /* A setting, and what is looked at in each statement: close together. */
 typedef struct TravelingEntry
@@ -105,6 +131,7 @@ typedef struct TravelingEntry
 static TravelingEntry setting_entries[MAX_SETTINGS];
 static int	nsetting_entries = -1;
 static int	first_superuser_entry;
+static int	first_tuning_entry;
 
 /* A value in the form that its type has. */
 typedef union SettingValue
@@ -125,6 +152,7 @@ typedef struct RemoteSettings
 	bool		known;			/* values and role are what the node has */
 	bool		tentative;		/* sent in a transaction that is not over */
 	SettingValue values[MAX_SETTINGS];
+	bool		tuned[MAX_SETTINGS];	/* the node may not have its own value */
 	Oid			session_user;	/* that was sent; invalid: the login role */
 	Oid			role;			/* of SET ROLE, or the session's user */
 	int			messages;		/* client_min_messages */
@@ -174,6 +202,8 @@ find_entries(void)
 	add_entries(traveling_settings, lengthof(traveling_settings));
 	first_superuser_entry = nsetting_entries;
 	add_entries(traveling_superuser, lengthof(traveling_superuser));
+	first_tuning_entry = nsetting_entries;
+	add_entries(traveling_tuning, lengthof(traveling_tuning));
 }
 
 struct RemoteSettings *
@@ -271,6 +301,14 @@ custom_is_allowed(const RemoteConn *conn, struct config_generic *entry)
 		(entry->context == PGC_SUSET && superuser_arg(conn->login_role));
 }
 
+/* Whether this session, or its client when it connected, has set a setting. */
+static bool
+session_has_set(const struct config_generic *entry)
+{
+	return entry->source == PGC_S_SESSION || entry->source == PGC_S_CLIENT ||
+		entry->source == PGC_S_INTERACTIVE;
+}
+
 /* Whether this session has set a custom setting. */
 static bool
 custom_is_set(struct config_generic *entry)
@@ -281,8 +319,7 @@ custom_is_set(struct config_generic *entry)
 	 */
 	if (entry->source == PGC_S_DEFAULT)
 		return (entry->flags & GUC_CUSTOM_PLACEHOLDER) != 0;
-	return entry->source == PGC_S_SESSION || entry->source == PGC_S_CLIENT ||
-		entry->source == PGC_S_INTERACTIVE;
+	return session_has_set(entry);
 }
 
 static CustomValue *
@@ -332,11 +369,25 @@ entry_differs(const RemoteConn *conn, int i)
 {
 	const RemoteSettings *settings = conn->priv->settings;
 
+	if (i >= first_tuning_entry)
+		return settings->known ? !is_current(&setting_entries[i], &settings->values[i]) :
+			settings->tuned[i] || session_has_set(setting_entries[i].setting);
 	if (i >= first_superuser_entry && !superuser_arg(conn->login_role))
 		return false;
 	if (settings->known)
 		return !is_current(&setting_entries[i], &settings->values[i]);
 	return i < first_superuser_entry || !is_default(setting_entries[i].setting);
+}
+
+/*
+ * What is sent for an entry; palloc'd, or constant; NULL: the node's own value.
+ */
+static const char *
+text_to_send(int i)
+{
+	struct config_generic *setting = setting_entries[i].setting;
+
+	return i >= first_tuning_entry && !session_has_set(setting) ? NULL : text_of(setting);
 }
 
 /* The session's user on the node, when its settings are known. */
@@ -373,10 +424,16 @@ typedef struct SettingLists
 	StringInfoData values;
 } SettingLists;
 
+/* Appends text, or null if it is NULL. */
 static void
 append_element(StringInfo list, const char *text)
 {
 	appendStringInfoChar(list, list->len == 0 ? '{' : ',');
+	if (text == NULL)
+	{
+		appendStringInfoString(list, "NULL");
+		return;
+	}
 	appendStringInfoChar(list, '"');
 	for (const char *p = text; *p != '\0'; p++)
 	{
@@ -438,7 +495,7 @@ collect_settings(RemoteConn *conn, SettingLists *lists, struct config_generic **
 		add_setting(lists, "client_min_messages", messages_text());
 	for (int i = 0; i < nsetting_entries; i++)
 		if (entry_differs(conn, i))
-			add_setting(lists, setting_entries[i].setting->name, text_of(setting_entries[i].setting));
+			add_setting(lists, setting_entries[i].setting->name, text_to_send(i));
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(conn, custom[i]))
 			add_setting(lists, custom[i]->name, text_of(custom[i]));
@@ -460,7 +517,11 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 		if (custom_differs(conn, custom[i]))
 			remember_custom(settings, custom[i]->name, text_of(custom[i]));
 	for (int i = 0; i < nsetting_entries; i++)
+	{
+		if (i >= first_tuning_entry && session_has_set(setting_entries[i].setting))
+			settings->tuned[i] = true;
 		remember_setting(&setting_entries[i], &settings->values[i]);
+	}
 	settings->messages = worker_min_messages;
 	if (known_session_user(conn) != GetSessionUserId())
 		settings->session_user = GetSessionUserId();

@@ -5,7 +5,7 @@ import datetime
 import psycopg
 import pytest
 
-from harness.servers import fill, rows, value
+from harness.servers import fill, rows, value, wait_until
 
 NODES = ["coordinator", "worker1"]
 
@@ -76,6 +76,70 @@ def test_settings_that_change_answers(table, session, coordinator, schema):
             assert rows(session, query.format(key)) == [expected], (settings, key)
     session.rollback()
     assert rows(session, query.format("1"))[0][1] == "2024-02-03"
+
+
+def scans_in_order(session):
+    """Whether the nodes scan whole shards for a range of keys, whose rows are few: as the session's settings tell them."""
+    plan = "\n".join(line for line, in rows(session, "EXPLAIN (COSTS OFF) SELECT payload FROM t WHERE id BETWEEN 5 AND 6"))
+    assert "t_1" in plan
+    return "Seq Scan" in plan
+
+
+def test_settings_that_tune(table, session, cluster, connect, schema, coordinator):
+    """Settings of the planner and the like that a session changes hold on all nodes, until it changes them back; others have those of the node."""
+    coordinator.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off); ANALYZE {table}")
+    session.execute("SET enable_seqscan = off")
+    assert not scans_in_order(session)
+    session.commit()
+    session.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = on")
+    assert scans_in_order(session)
+    session.execute("SAVEPOINT s; SET enable_seqscan = off; SET enable_indexscan = on")
+    assert not scans_in_order(session)
+    session.execute("ROLLBACK TO s")
+    assert scans_in_order(session)
+    session.rollback()
+    assert not scans_in_order(session)
+    session.execute("SET enable_indexscan = off; SET enable_bitmapscan = off; RESET enable_seqscan")
+    assert scans_in_order(session)
+    session.rollback()
+    assert not scans_in_order(session)
+    session.execute("RESET ALL")
+    session.execute(f"SET search_path = {schema}")
+    session.commit()
+    with connect(cluster.coordinator, options="-c enable_indexscan=off -c enable_bitmapscan=off -c enable_indexonlyscan=off") as other:
+        other.execute(f"SET search_path = {schema}")
+        assert scans_in_order(other)
+        other.execute("SET enable_indexscan = on; SET enable_seqscan = off")
+        assert not scans_in_order(other)
+
+
+def test_settings_of_nodes_that_tune(session, cluster, connect, schema, coordinator):
+    """A node's own value holds where the session has set none, and again when it has reset its own."""
+    coordinator.execute(f"CREATE TABLE {schema}.tuned (id int)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.tuned', 'id', shard_count => 4)")
+    coordinator.execute(f"INSERT INTO {schema}.tuned SELECT generate_series(1, 1000)")
+    shards = [f"tuned_{shard}" for shard, in rows(coordinator, f"SELECT shardid FROM pg_dist_shard WHERE logicalrelid = '{schema}.tuned'::regclass")]
+    server = connect(cluster.workers[1])
+    server.execute("SET citus.override_table_visibility = off")
+    server.execute("ALTER SYSTEM SET default_statistics_target = 7")
+    server.execute("SELECT pg_reload_conf()")
+    try:
+        wait_until(lambda: value(server, "SHOW default_statistics_target") == "7", "the setting to be read")
+
+        def samples():
+            """How many of a column's values ANALYZE has kept on a node for each shard: one more than the target."""
+            session.execute("ANALYZE tuned")
+            session.commit()
+            return {count for count, in rows(server, "SELECT array_length(histogram_bounds, 1) FROM pg_stats WHERE tablename = ANY(%s)", [shards])}
+
+        assert samples() == {8}
+        session.execute("SET default_statistics_target = 5")
+        assert samples() == {6}
+        session.execute("RESET default_statistics_target")
+        assert samples() == {8}
+    finally:
+        server.execute("ALTER SYSTEM RESET default_statistics_target")
+        server.execute("SELECT pg_reload_conf()")
 
 
 def test_settings_of_extensions_for_superusers(table, connect, cluster, coordinator, schema):
