@@ -152,7 +152,8 @@ typedef struct RemoteSettings
 	bool		known;			/* values and role are what the node has */
 	bool		tentative;		/* sent in a transaction that is not over */
 	SettingValue values[MAX_SETTINGS];
-	bool		tuned[MAX_SETTINGS];	/* the node may not have its own value */
+	bool		tuned[MAX_SETTINGS];	/* the node may not have its own
+										 * value */
 	Oid			session_user;	/* that was sent; invalid: the login role */
 	Oid			role;			/* of SET ROLE, or the session's user */
 	int			messages;		/* client_min_messages */
@@ -380,7 +381,8 @@ entry_differs(const RemoteConn *conn, int i)
 }
 
 /*
- * What is sent for an entry; palloc'd, or constant; NULL: the node's own value.
+ * What is sent for an entry; palloc'd, or constant; NULL: the node's own
+ * value.
  */
 static const char *
 text_to_send(int i)
