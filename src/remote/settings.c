@@ -89,7 +89,7 @@ static const char *const traveling_tuning[] = {
 	"work_mem", "hash_mem_multiplier", "maintenance_work_mem", "effective_io_concurrency", "maintenance_io_concurrency",
 	"io_combine_limit", "max_parallel_workers", "max_parallel_workers_per_gather", "max_parallel_maintenance_workers",
 	"parallel_leader_participation", "parallel_setup_cost", "parallel_tuple_cost", "min_parallel_index_scan_size",
-	"min_parallel_table_scan_size", "force_parallel_mode", "debug_parallel_query",
+	"min_parallel_table_scan_size", "debug_parallel_query",
 	/* VACUUM, ANALYZE, indexes */
 	"default_statistics_target", "gin_fuzzy_search_limit", "gin_pending_list_limit", "vacuum_buffer_usage_limit", "vacuum_cost_delay",
 	"vacuum_cost_limit", "vacuum_failsafe_age", "vacuum_freeze_min_age", "vacuum_freeze_table_age", "vacuum_multixact_failsafe_age",
