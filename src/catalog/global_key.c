@@ -60,13 +60,35 @@ foreign_key_is_distributed(HeapTuple constraint)
 		metadata_lookup(con->confrelid) != NULL;
 }
 
+Oid
+foreign_key_whole(Oid constraint)
+{
+	HeapTuple	tuple = catalog_tuple(CONSTROID, constraint, "constraint");
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+	Oid			root = con->conparentid;
+	Oid			child = con->conrelid;
+	bool		is_part;
+
+	ReleaseSysCache(tuple);
+	if (!OidIsValid(root))
+		return constraint;
+	tuple = catalog_tuple(CONSTROID, root, "constraint");
+	is_part = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid == child;
+	ReleaseSysCache(tuple);
+	return is_part ? foreign_key_whole(root) : constraint;
+}
+
+/* An inherited key is global if the one that it is inherited from is. */
 bool
 foreign_key_is_global(HeapTuple constraint)
 {
 	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(constraint);
 
-	return foreign_key_is_distributed(constraint) &&
-		(list_member_oid(metadata_require(con->conrelid)->global_keys, con->oid) || !foreign_key_keeps_rows_together(constraint));
+	if (!foreign_key_is_distributed(constraint))
+		return false;
+	if (list_member_oid(metadata_require(con->conrelid)->global_keys, con->oid))
+		return true;
+	return OidIsValid(con->conparentid) ? constraint_is_global(con->conparentid) : !foreign_key_keeps_rows_together(constraint);
 }
 
 bool

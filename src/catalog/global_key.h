@@ -33,6 +33,13 @@ extern bool constraint_is_global(Oid constraint);
 extern bool foreign_key_becomes_global(HeapTuple constraint);
 extern bool constraint_becomes_global(Oid constraint);
 
+/*
+ * A foreign key to a partitioned table has parts: the server makes one for
+ * each of its partitions, with its action triggers there.  Returns the key
+ * that one is a part of, or the key itself.
+ */
+extern Oid	foreign_key_whole(Oid constraint);
+
 /* Whether a constraint is a foreign key between tables in the metadata. */
 extern bool foreign_key_is_distributed(HeapTuple constraint);
 

@@ -431,6 +431,7 @@ check_key_actions(HeapTuple tuple, const DistTable *from)
 						  "DEFERRABLE INITIALLY DEFERRED.");
 }
 
+/* Errors if a key can't be one of a distributed table; its parts are as it. */
 static void
 check_foreign_key(HeapTuple tuple)
 {
@@ -438,6 +439,8 @@ check_foreign_key(HeapTuple tuple)
 	const DistTable *from = metadata_lookup(con->conrelid);
 	const DistTable *to = metadata_lookup(con->confrelid);
 
+	if (foreign_key_whole(con->oid) != con->oid)
+		return;
 	if ((from == NULL && to == NULL) || (foreign_key_becomes_global(tuple) && global_key_check(tuple)))
 		return;
 	if (to == NULL)

@@ -29,6 +29,7 @@
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
 #include "global_index/foreign_key.h"
+#include "planner/foreign_key.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
 #include "table/definition.h"
@@ -113,6 +114,25 @@ rename_checks_of_shards(const DistTable *table, const DistTable *parent)
 	relation_close(rel, NoLock);
 }
 
+/*
+ * Has the server detach a partition, whose shards check themselves whether
+ * rows reference it.
+ */
+static void
+run_detach(UtilityCall *call, Oid partition)
+{
+	foreign_key_set_detached(partition);
+	PG_TRY();
+	{
+		utility_run(call);
+	}
+	PG_FINALLY();
+	{
+		foreign_key_set_detached(InvalidOid);
+	}
+	PG_END_TRY();
+}
+
 /* Attaches or detaches a partition that is already distributed. */
 static void
 alter_distributed_partition(UtilityCall *call, const DistTable *parent, const DistTable *partition, bool attach)
@@ -122,7 +142,12 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 	check_colocated_partition(parent, partition);
 	if (!call->relayed)
 		lock_others_everywhere(list_make1_oid(partition->relid), AccessExclusiveLock);
-	utility_run(call);
+	if (!call->relayed && !attach)
+		global_keys_check_detach(partition->relid);
+	if (attach)
+		utility_run(call);
+	else
+		run_detach(call, partition->relid);
 	CommandCounterIncrement();
 	check_triggers(partition->relid);
 	utility_relay(call);

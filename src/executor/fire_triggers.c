@@ -98,6 +98,7 @@ struct TriggerRun
 	ChangedRows inserted;		/* for these */
 	ChangedRows updated;
 	ChangedRows deleted;
+	ChangedRows moved;			/* to other partitions */
 	bool		computes_columns;	/* the table has generated columns */
 	bool		calling;		/* BEFORE ROW triggers are being called */
 	bool		queries;		/* one of them has run statements */
@@ -391,6 +392,17 @@ note_trigger(TriggerRun *run, Trigger *trigger)
 }
 
 /*
+ * Whether a row that moves to another partition is one that is updated to a
+ * trigger: to those of foreign keys to the partitioned table.
+ */
+static bool
+trigger_follows_row(const Trigger *trigger)
+{
+	return trigger_is_of_global_key(true, trigger->tgname) &&
+		foreign_key_whole(trigger->tgconstraint) != trigger->tgconstraint;
+}
+
+/*
  * Calls the triggers of global indexes and foreign keys for a command, and
  * forgets its rows.
  */
@@ -402,13 +414,15 @@ call_index_triggers(TriggerRun *run, ChangedRows *rows, TriggerEvent event, int1
 	for (int i = 0; i < run->indexes->numtriggers; i++)
 	{
 		Trigger    *trigger = &run->indexes->triggers[i];
-		TriggerData data = {.type = T_TriggerData, .tg_event = event | TRIGGER_EVENT_AFTER, .tg_relation = run->rel,
-							.tg_trigger = trigger, .tg_oldtable = rows->old, .tg_newtable = rows->new};
+		bool		follows = rows == &run->moved && trigger_follows_row(trigger);
+		TriggerData data = {.type = T_TriggerData, .tg_event = (follows ? TRIGGER_EVENT_UPDATE : event) | TRIGGER_EVENT_AFTER,
+							.tg_relation = run->rel, .tg_trigger = trigger, .tg_oldtable = rows->old,
+							.tg_newtable = type == TRIGGER_TYPE_DELETE && !follows ? NULL : rows->new};
 		FmgrInfo	function;
 
 		LOCAL_FCINFO(call, 0);
 
-		if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER, type) ||
+		if (!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER, follows ? TRIGGER_TYPE_UPDATE : type) ||
 			trigger->tgenabled == TRIGGER_DISABLED ||
 			(run->has_entries && rows == &run->inserted && !trigger_is_of_global_key(true, trigger->tgname)))
 			continue;
@@ -433,6 +447,7 @@ triggers_write_entries(TriggerRun *run)
 	if (run->indexes == NULL)
 		return;
 	call_index_triggers(run, &run->deleted, TRIGGER_EVENT_DELETE, TRIGGER_TYPE_DELETE);
+	call_index_triggers(run, &run->moved, TRIGGER_EVENT_DELETE, TRIGGER_TYPE_DELETE);
 	call_index_triggers(run, &run->updated, TRIGGER_EVENT_UPDATE, TRIGGER_TYPE_UPDATE);
 	call_index_triggers(run, &run->inserted, TRIGGER_EVENT_INSERT, TRIGGER_TYPE_INSERT);
 }
@@ -751,6 +766,13 @@ triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 	}
 }
 
+static void
+store_update(TriggerRun *run, ChangedRows *rows, HeapTuple old, TupleTableSlot *new)
+{
+	tuplestore_puttuple(row_store(run, &rows->old), old);
+	tuplestore_puttupleslot(row_store(run, &rows->new), new);
+}
+
 void
 triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
 {
@@ -771,26 +793,17 @@ triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls
 		tid = lend_storage(run, old);
 	slot = new_row(run, CMD_UPDATE, fires, values, nulls);
 	if (run->indexes != NULL)
-	{
-		tuplestore_puttuple(row_store(run, &run->updated.old), old);
-		tuplestore_puttupleslot(row_store(run, &run->updated.new), slot);
-	}
+		store_update(run, &run->updated, old, slot);
 	ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, ItemPointerIsValid(&tid) ? &tid : NULL,
 						 ItemPointerIsValid(&tid) ? NULL : old, slot, NIL, capture, false);
 }
 
-void
-triggers_after_delete(TriggerRun *run, HeapTuple old)
+/* Queues the AFTER DELETE triggers of users. */
+static void
+queue_after_delete(TriggerRun *run, HeapTuple old)
 {
 	ItemPointerData tid;
 
-	if (run->partitions != NULL)
-	{
-		partition_after_delete(run->partitions, old);
-		return;
-	}
-	if (run->indexes != NULL)
-		tuplestore_puttuple(row_store(run, &run->deleted.old), old);
 	ItemPointerSetInvalid(&tid);
 	if (run->info->ri_TrigDesc->trig_delete_after_row)
 		tid = lend_storage(run, old);
@@ -798,12 +811,27 @@ triggers_after_delete(TriggerRun *run, HeapTuple old)
 						 ItemPointerIsValid(&tid) ? NULL : old, run->capture, false);
 }
 
+void
+triggers_after_delete(TriggerRun *run, HeapTuple old)
+{
+	if (run->partitions != NULL)
+	{
+		partition_after_delete(run->partitions, old);
+		return;
+	}
+	if (run->indexes != NULL)
+		tuplestore_puttuple(row_store(run, &run->deleted.old), old);
+	queue_after_delete(run, old);
+}
+
 /*
- * Transition tables get the row as one that is updated; the triggers of the
- * two partitions see one that is deleted and one that is inserted.
+ * Transition tables and foreign keys to the partitioned table get the row as
+ * one that is updated; other triggers of the two partitions see one that is
+ * deleted and one that is inserted.
  */
 void
-triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls)
+triggers_after_move(TriggerRun *from, HeapTuple old, Datum *left_values, bool *left_nulls, TriggerRun *to, Datum *values,
+					bool *nulls)
 {
 	TransitionCaptureState *capture = from->command == CMD_INSERT ? from->update_capture : from->capture;
 	TransitionCaptureState *saved = from->capture;
@@ -815,7 +843,9 @@ triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *valu
 							 capture, false);
 	}
 	from->capture = to->capture = NULL;
-	triggers_after_delete(from, old);
+	if (from->indexes != NULL)
+		store_update(from, &from->moved, old, stored_row(from, CMD_UPDATE, left_values, left_nulls));
+	queue_after_delete(from, old);
 	triggers_after_insert(to, values, nulls);
 	from->capture = to->capture = saved;
 }

@@ -257,13 +257,16 @@ partition_after_update(PartitionTriggers *partitions, HeapTuple old, Datum *valu
 {
 	TriggerPartition *from = partition_of_oid(partitions, old->t_tableOid);
 	TriggerPartition *to = partition_of_row(partitions, values, nulls);
+	Datum	   *left_values = values;
+	bool	   *left_nulls = nulls;
 
 	old = old_in_partition(from, old);
+	to_partition(from, &left_values, &left_nulls);
 	to_partition(to, &values, &nulls);
 	if (to == from)
 		triggers_after_update(from->run, old, values, nulls);
 	else
-		triggers_after_move(from->run, old, to->run, values, nulls);
+		triggers_after_move(from->run, old, left_values, left_nulls, to->run, values, nulls);
 }
 
 void

@@ -21,10 +21,12 @@ typedef struct TriggerRun TriggerRun;
 
 /*
  * A run for a partition of the table that root is for, and what fires when
- * the statement moves a row from one partition to another.
+ * the statement moves a row from one partition to another: as new rows of both
+ * partitions.
  */
 extern TriggerRun *triggers_begin_for_partition(const TriggerRun *root, Oid relid, List *columns);
-extern void triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls);
+extern void triggers_after_move(TriggerRun *from, HeapTuple old, Datum *left_values, bool *left_nulls, TriggerRun *to,
+								Datum *values, bool *nulls);
 
 /* Frees what triggers_begin has made; deferred triggers stay queued. */
 extern void triggers_end(TriggerRun *run);

@@ -10,7 +10,9 @@
  *
  * A partitioned table's partitions inherit its foreign keys.  Each partition
  * has the triggers for rows that reference, and its key is checked by itself;
- * those of the referenced table are about the partitioned one.
+ * those of the referenced table are about the partitioned one.  If that table
+ * is partitioned, each of its partitions has its triggers, which depend on the
+ * part (foreign_key_whole) and note keys for the whole.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,6 +92,7 @@ global_key_of_tuple(HeapTuple tuple)
 	key->deferred = con->condeferred;
 	key->valid = con->convalidated;
 	key->root = con->conparentid;
+	key->is_part = foreign_key_whole(con->oid) != con->oid;
 	key->together = foreign_key_is_distributed(tuple) && foreign_key_keeps_rows_together(tuple);
 	DeconstructFkConstraintRow(tuple, &key->count, key->child_attnos, key->parent_attnos, NULL, NULL, NULL, &key->nset,
 							   key->set_attnos);
@@ -126,8 +129,8 @@ global_key_load(Oid constraint)
 static const char *
 key_refusal(const GlobalKey *key)
 {
-	if (get_rel_relkind(key->parent) != RELKIND_RELATION || get_rel_relispartition(key->parent))
-		return "The referenced table is partitioned, or a partition.";
+	if (get_rel_relispartition(key->parent) && !key->is_part)
+		return "The referenced table is a partition.";
 	if (key->match == FKCONSTR_MATCH_FULL && key->count > 1 && key->deferrable)
 		return "It is MATCH FULL, with several columns, and deferrable.";
 	for (int i = 0; i < key->count; i++)
@@ -197,22 +200,47 @@ static const KeyTrigger key_triggers[] = {
 	{GLOBAL_KEY_TRIGGER "check", false, TRIGGER_TYPE_INSERT, true, "update"},
 };
 
-/* Whether a key has a trigger. */
+/* Whether a key, or a part of one, has a trigger. */
 static bool
 key_has_trigger(const GlobalKey *key, const KeyTrigger *trigger)
 {
-	return trigger->on_child ? get_rel_relkind(key->child) == RELKIND_RELATION : !OidIsValid(key->root);
+	return trigger->on_child ? get_rel_relkind(key->child) == RELKIND_RELATION && !key->is_part :
+		!OidIsValid(key->root) || key->is_part;
 }
 
-/* Whether a key's triggers are complete on this node. */
+/* Whether the triggers of a key without its parts are complete here. */
 static bool
-is_attached(const GlobalKey *key)
+has_all_triggers(const GlobalKey *key)
 {
 	int			count = 0;
 
 	for (int i = 0; i < lengthof(key_triggers); i++)
 		count += key_has_trigger(key, &key_triggers[i]);
 	return list_length(global_key_triggers(key->oid)) >= count;
+}
+
+/* A key, and its parts. */
+static List *
+key_and_parts(const GlobalKey *key)
+{
+	List	   *keys = list_make1((void *) key);
+
+	foreach_ptr(GlobalKey, whole, keys) /* which grows */
+		foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintParentIndexId,
+														 Anum_pg_constraint_conparentid, whole->oid))
+			if (((Form_pg_constraint) GETSTRUCT(row->tuple))->conrelid == key->child)
+				keys = lappend(keys, global_key_of_tuple(row->tuple));
+	return keys;
+}
+
+/* Whether this node enforces a key, and its parts. */
+static bool
+is_attached(const GlobalKey *key)
+{
+	foreach_ptr(GlobalKey, part, key_and_parts(key))
+		if (!has_all_triggers(part))
+			return false;
+	return true;
 }
 
 /* Whether what a trigger checks can wait for the end of the transaction. */
@@ -268,23 +296,32 @@ drop_from_shards(const GlobalKey *key)
 }
 
 /*
- * Has this node enforce a key.  A partition's that was detached has only the
- * triggers of the child so far.
+ * Makes the triggers that a key, or a part, lacks.  A partition's that was
+ * detached has only those of the child so far.
  */
 static void
-attach_key(const GlobalKey *key)
+create_key_triggers(const GlobalKey *key)
 {
-	bool		has_some;
+	bool		has_some = global_key_triggers(key->oid) != NIL;
 
-	if (key->together && !OidIsValid(key->root) && metadata_require(key->child)->kind != DIST_REFERENCE)
-		drop_from_shards(key);
-	has_some = global_key_triggers(key->oid) != NIL;
+	if (has_all_triggers(key))
+		return;
 	for (int i = 0; i < lengthof(key_triggers); i++)
 		if (key_has_trigger(key, &key_triggers[i]) && !(has_some && key_triggers[i].on_child))
 			create_key_trigger(key, &key_triggers[i]);
 	CommandCounterIncrement();
 	metadata_invalidate(key->child);
 	metadata_invalidate(key->parent);
+}
+
+/* Has this node enforce a key, and its parts. */
+static void
+attach_key(const GlobalKey *key)
+{
+	if (key->together && !OidIsValid(key->root) && metadata_require(key->child)->kind != DIST_REFERENCE)
+		drop_from_shards(key);
+	foreach_ptr(GlobalKey, part, key_and_parts(key))
+		create_key_triggers(part);
 }
 
 /* The foreign keys of, or to, a table that nodes enforce together. */
@@ -304,6 +341,12 @@ static List *
 keys_of_child(Oid relid)
 {
 	return keys_of_table(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static List *
+keys_of_parent(Oid relid)
+{
+	return keys_of_table(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
 static char *
@@ -326,9 +369,11 @@ add_keys_to_make(List *result, const List *keys, List **others)
 
 		if (foreign_key_becomes_global(tuple))
 		{
+			Oid			whole = foreign_key_whole(oid);
+
 			*others = list_append_unique_oid(*others, con->confrelid);
-			if (!is_attached(global_key_of_tuple(tuple)))
-				result = list_append_unique_oid(result, oid);
+			if (!is_attached(global_key_load(whole)))
+				result = list_append_unique_oid(result, whole);
 		}
 		ReleaseSysCache(tuple);
 	}
@@ -374,16 +419,17 @@ global_keys_create(Oid relid, bool kept)
 	foreach_oid(oid, keys_to_make(relid))
 	{
 		GlobalKey  *key = global_key_load(oid);
+		bool		enforced = has_all_triggers(key);
 
 		check_key_kind(key);
-		if (!OidIsValid(key->root))
+		if (!OidIsValid(key->root) && !enforced)
 			global_index_notice("foreign key", key->name, key->together ?
 								"Its action changes what a global index, or a foreign key between nodes, is about, or fires a trigger. Each change of its columns, on either side, asks nodes of the other table." :
 								"It is between rows of different nodes. Each change of its columns, on either side, asks nodes of the other table.");
 		attach_key(key);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make1(attach_key_command(key))));
-		if (key->valid && !(kept && key->together))
+		if (key->valid && !enforced && !(kept && key->together))
 			global_key_check_rows(key);
 	}
 }
@@ -397,6 +443,24 @@ global_keys_validate(Oid relid, List *names)
 		foreach(name, names)
 			if (strcmp(key->name, lfirst(name)) == 0)
 				global_key_check_rows(key);
+}
+
+void
+global_keys_check_detach(Oid partition)
+{
+	List	   *keys = NIL;
+	List	   *children = NIL;
+
+	foreach_ptr(GlobalKey, key, keys_of_parent(partition))
+	{
+		if (!key->is_part)
+			continue;
+		keys = lappend(keys, key);
+		children = list_append_unique_oid(children, key->child);
+	}
+	lock_others_everywhere(children, ShareLock);
+	foreach_ptr(GlobalKey, key, keys)
+		global_key_check_unused(key);
 }
 
 /* Has a trigger be deferrable as its key is. */
@@ -446,9 +510,7 @@ global_keys_set_modes(Oid relid)
 void
 global_keys_detach(Oid relid)
 {
-	List	   *keys = list_concat(keys_of_child(relid), keys_of_table(relid, Anum_pg_constraint_confrelid, InvalidOid));
-
-	foreach_ptr(GlobalKey, key, keys)
+	foreach_ptr(GlobalKey, key, list_concat(keys_of_child(relid), keys_of_parent(relid)))
 	{
 		foreach_oid(trigger, global_key_triggers(key->oid))
 		{
@@ -470,7 +532,7 @@ global_key_commands(Oid relid)
 	List	   *commands = NIL;
 
 	foreach_ptr(GlobalKey, key, keys_of_child(relid))
-		if (global_key_triggers(key->oid) != NIL)
+		if (!key->is_part && global_key_triggers(key->oid) != NIL)
 			commands = lappend(commands, attach_key_command(key));
 	return commands;
 }

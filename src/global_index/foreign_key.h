@@ -39,8 +39,11 @@ typedef struct GlobalKey
 	bool		deferrable;
 	bool		deferred;
 	bool		valid;
-	Oid			root;			/* the key of the partitioned table that it is
-								 * inherited from; InvalidOid: none */
+	Oid			root;			/* the key that it is inherited from;
+								 * InvalidOid: none */
+	bool		is_part;		/* inherited by the parent, which is a
+								 * partition (foreign_key_whole); else by the
+								 * child */
 	bool		together;		/* its rows are on one node: it is global for
 								 * its action, and shards may have it */
 	int			nset;			/* 0: ON DELETE SET changes all columns */
@@ -85,6 +88,16 @@ extern void global_keys_detach(Oid relid);
 
 /* Commands that do it on a node that has just got the table. */
 extern List *global_key_commands(Oid relid);
+
+/*
+ * Before a table is detached from the partitioned one, on the initiator, with
+ * both locked: locks the tables that reference the latter, and errors with
+ * 23503 if one of their rows references the partition.
+ */
+extern void global_keys_check_detach(Oid partition);
+
+/* Errors with 23503 if a row of the child references one of the parent. */
+extern void global_key_check_unused(const GlobalKey *key);
 
 /* Errors with 23503 if a row of the child has no parent. */
 extern void global_key_check_rows(const GlobalKey *key);

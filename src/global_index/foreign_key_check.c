@@ -37,6 +37,7 @@
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
+#include "catalog/global_key.h"
 #include "catalog/metadata.h"
 #include "compat/constraint.h"
 #include "compat/foreach.h"
@@ -223,6 +224,15 @@ key_of_row(const GlobalKey *key, bool of_child, TupleTableSlot *row, Datum *valu
 	return nulls;
 }
 
+/* An error's fields that name a key, as errtableconstraint() does. */
+static int
+err_of_key(const GlobalKey *key)
+{
+	err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(key->child)));
+	err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(key->child));
+	return err_generic_string(PG_DIAG_CONSTRAINT_NAME, key->name);
+}
+
 /* A child's key has a null that it may not have. */
 pg_noreturn static void
 refuse_partial(const GlobalKey *key)
@@ -231,10 +241,7 @@ refuse_partial(const GlobalKey *key)
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("insert or update on table \"%s\" violates foreign key constraint \"%s\"", get_rel_name(key->child),
 					key->name),
-			 errdetail("MATCH FULL does not allow mixing of null and nonnull key values."),
-			 err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(key->child))),
-			 err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(key->child)),
-			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, key->name)));
+			 errdetail("MATCH FULL does not allow mixing of null and nonnull key values."), err_of_key(key)));
 }
 
 static Tuplestorestate *
@@ -593,15 +600,10 @@ lock_parents(const GlobalKey *key, NotedKeys *keys)
 	remove_found(key, keys);
 }
 
-/* kind: of the rows that were written (NotedKeys). */
-pg_noreturn static void
-violation(const GlobalKey *key, char kind, const Datum *values)
+/* The values of a key for a message, with commas. */
+static char *
+values_text(const GlobalKey *key, const Datum *values)
 {
-	bool		by_child = kind == 'c';
-	bool		restricts = RESTRICT_HAS_ERROR && !by_child &&
-		(kind == 'd' ? key->on_delete : key->on_update) == FKCONSTR_ACTION_RESTRICT;
-	Oid			relid = by_child ? key->child : key->parent;
-	const AttrNumber *attnos = by_child ? key->child_attnos : key->parent_attnos;
 	StringInfoData text;
 
 	initStringInfo(&text);
@@ -613,6 +615,20 @@ violation(const GlobalKey *key, char kind, const Datum *values)
 		getTypeOutputInfo(key->types[i], &output, &varlena);
 		appendStringInfo(&text, "%s%s", i == 0 ? "" : ", ", OidOutputFunctionCall(output, values[i]));
 	}
+	return text.data;
+}
+
+/* kind: of the rows that were written (NotedKeys). */
+pg_noreturn static void
+violation(const GlobalKey *key, char kind, const Datum *values)
+{
+	bool		by_child = kind == 'c';
+	bool		restricts = RESTRICT_HAS_ERROR && !by_child &&
+		(kind == 'd' ? key->on_delete : key->on_update) == FKCONSTR_ACTION_RESTRICT;
+	Oid			relid = by_child ? key->child : key->parent;
+	const AttrNumber *attnos = by_child ? key->child_attnos : key->parent_attnos;
+	char	   *text = values_text(key, values);
+
 	ereport(ERROR,
 			(errcode(restricts ? ERRCODE_RESTRICT_VIOLATION : ERRCODE_FOREIGN_KEY_VIOLATION),
 			 by_child ?
@@ -624,14 +640,12 @@ violation(const GlobalKey *key, char kind, const Datum *values)
 			 errmsg("update or delete on table \"%s\" violates foreign key constraint \"%s\" on table \"%s\"",
 					get_rel_name(key->parent), key->name, get_rel_name(key->child)),
 			 by_child ?
-			 errdetail("Key (%s)=(%s) is not present in table \"%s\".", key_columns_text(key, relid, attnos, ""), text.data,
+			 errdetail("Key (%s)=(%s) is not present in table \"%s\".", key_columns_text(key, relid, attnos, ""), text,
 					   get_rel_name(key->parent)) :
 			 errdetail(restricts ? "Key (%s)=(%s) is referenced from table \"%s\"." :
 					   "Key (%s)=(%s) is still referenced from table \"%s\".", key_columns_text(key, relid, attnos, ""),
-					   text.data, get_rel_name(key->child)),
-			 err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(key->child))),
-			 err_generic_string(PG_DIAG_TABLE_NAME, get_rel_name(key->child)),
-			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, key->name)));
+					   text, get_rel_name(key->child)),
+			 err_of_key(key)));
 }
 
 /* Switches a setting off until the caller's level of settings ends. */
@@ -903,12 +917,44 @@ citus_internal_global_key(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" can only be called by triggers of foreign keys", "global_key")));
-	key = global_key_load(data->tg_trigger->tgconstraint);
+	key = global_key_load(foreign_key_whole(data->tg_trigger->tgconstraint));
 	kind = data->tg_trigger->tgargs[0][0];
 	if (TRIGGER_FIRED_FOR_STATEMENT(data->tg_event))
+	{
+		GlobalKey  *part = global_key_load(data->tg_trigger->tgconstraint);
+
+		memcpy(key->parent_attnos, part->parent_attnos, sizeof(key->parent_attnos));	/* in these rows */
 		PG_RETURN_BOOL(note_rows(key, kind, data));
+	}
 	check_keys(key, kind);
 	PG_RETURN_POINTER(NULL);
+}
+
+void
+global_key_check_unused(const GlobalKey *key)
+{
+	RunAs		caller = run_as_begin(BOOTSTRAP_SUPERUSERID);
+	KeyParams	params = {0};
+	Datum		values[INDEX_MAX_KEYS];
+
+	SPI_connect();
+	run_key_statement(psprintf("SELECT %s FROM %s c WHERE EXISTS (SELECT FROM %s p WHERE %s) ORDER BY %s LIMIT 1",
+							   key_values_text(key, key->child, key->child_attnos, "c."), relation_qualified_name(key->child),
+							   relation_qualified_name(key->parent), joined_text(key),
+							   key_columns_text(key, key->child, key->child_attnos, "c.")), &params);
+	if (SPI_processed > 0)
+	{
+		key_of_result(key, 0, values);
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("removing partition \"%s\" violates foreign key constraint \"%s\"", get_rel_name(key->parent), key->name),
+				 errdetail("Key (%s)=(%s) is still referenced from table \"%s\".",
+						   key_columns_text(key, key->parent, key->parent_attnos, ""), values_text(key, values),
+						   get_rel_name(key->child)),
+				 err_of_key(key)));
+	}
+	SPI_finish();
+	run_as_end(caller);
 }
 
 void

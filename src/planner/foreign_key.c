@@ -33,6 +33,11 @@
  * that.  Then the server checks the logical table's rows one by one, of which
  * there are none.  Each shard validates its own key.
  *
+ * By such a query, too, the server checks that no row references a partition
+ * that it detaches, on each node: it would read all shards while the statement
+ * has locked them.  It finds no rows in the logical tables; each shard checks
+ * its own key, and src/global_index those between rows of different nodes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -57,6 +62,7 @@
 
 static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
 static bool checks_own_statement = false;
+static Oid	detached_partition = InvalidOid;
 
 /* A key's columns, as pull_varattnos() has them. */
 static Bitmapset *
@@ -122,6 +128,23 @@ check_foreign_key_query(Query *query)
 	pull_varattnos(query->jointree->quals, 1, &columns);
 	if (!references_by(table->relid, columns))
 		refuse_local_key(table->relid);
+}
+
+void
+foreign_key_set_detached(Oid partition)
+{
+	detached_partition = partition;
+}
+
+bool
+is_query_of_detach(const Query *query)
+{
+	if (likely(!OidIsValid(detached_partition)) || query->commandType != CMD_SELECT)
+		return false;
+	foreach_node(RangeTblEntry, rte, query->rtable)
+		if (rte->relid == detached_partition && strcmp(rte->eref->aliasname, "pk") == 0)
+			return true;
+	return false;
 }
 
 /*

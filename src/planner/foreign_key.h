@@ -27,6 +27,14 @@ extern void check_own_statement(ParseState *pstate);
 extern void check_foreign_key_query(Query *query);
 
 /*
+ * Says which partition the server is about to detach; InvalidOid: none.  The
+ * query by which it checks that no row references the partition is planned for
+ * this node's own tables then (is_query_of_detach).
+ */
+extern void foreign_key_set_detached(Oid partition);
+extern bool is_query_of_detach(const Query *query);
+
+/*
  * A table with a foreign key to the given one that has an action ON DELETE
  * (other than to refuse); InvalidOid if there is none.
  */

@@ -420,7 +420,7 @@ plan_any_statement(Query *query, const char *query_string, int cursor_options, P
 		hide_shards(query);
 
 		/* a statement of a foreign key: each node checks its own rows */
-		if (InNoForceRLSOperation())
+		if (InNoForceRLSOperation() || is_query_of_detach(query))
 		{
 			check_foreign_key_query(query);
 			tag = (TaskTag) {.kind = TAG_NODE};

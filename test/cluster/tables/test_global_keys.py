@@ -17,7 +17,8 @@ FIRE = float(os.environ.get("POMELO_RANDOM_SECONDS", SECONDS))
 
 @pytest.fixture
 def related(own_cluster):
-    """A cluster with parents p, whose id is a global key and who go with their owner o, and children of them: c, and d, partitioned, that goes with its parent."""
+    """A cluster with parents p, whose id is a global key and who go with their owner o, and children of them: c, and d, partitioned, that goes with its parent.
+    Partitioned parents q, whose key says the partition, and children of these: e, and f, partitioned, that follows its parent."""
     with servers.connect(own_cluster.coordinator) as connection:
         connection.execute("SET citus.global_indexes = on")
         connection.execute("CREATE TABLE o (t int PRIMARY KEY)")
@@ -30,6 +31,14 @@ def related(own_cluster):
         connection.execute("SELECT create_distributed_table('o', 't', shard_count => 8), create_distributed_table('p', 't', colocate_with => 'o')")
         connection.execute("SELECT create_distributed_table('c', 'id', shard_count => 6)")
         connection.execute("SELECT create_distributed_table('d', 'id', shard_count => 4)")
+        connection.execute("CREATE TABLE q (t int, id int PRIMARY KEY) PARTITION BY RANGE (id)")
+        connection.execute("CREATE TABLE q_0 PARTITION OF q FOR VALUES FROM (0) TO (10); CREATE TABLE q_1 (id int NOT NULL, t int)")
+        connection.execute("ALTER TABLE q ATTACH PARTITION q_1 DEFAULT; CREATE TABLE e (id int, q int REFERENCES q)")
+        connection.execute("CREATE TABLE f (id int, q int REFERENCES q ON DELETE CASCADE ON UPDATE CASCADE) PARTITION BY HASH (id)")
+        connection.execute("CREATE TABLE f_0 PARTITION OF f FOR VALUES WITH (modulus 1, remainder 0)")
+        for table, column in ("q", "t"), ("e", "id"), ("f", "id"):
+            connection.execute("SELECT create_distributed_table(%s, %s, shard_count => 4, colocate_with => 'none')", [table, column])
+        connection.execute("INSERT INTO q SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
         connection.execute("INSERT INTO o SELECT generate_series(0, 6)")
         connection.execute("INSERT INTO p SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
     return own_cluster
@@ -38,10 +47,11 @@ def related(own_cluster):
 def check(node):
     """Every child has a parent."""
     with servers.connect(node) as connection:
-        for table in "c", "d":
-            assert rows(connection, f"SELECT * FROM {table} x WHERE NOT EXISTS (SELECT FROM p WHERE p.id = x.p)") == []
+        for table, parent in ("c", "p"), ("d", "p"), ("e", "q"), ("f", "q"):
+            assert rows(connection, f"SELECT * FROM {table} x WHERE NOT EXISTS (SELECT FROM {parent} y WHERE y.id = x.{parent})") == []
         assert rows(connection, "SELECT * FROM p WHERE NOT EXISTS (SELECT FROM o WHERE o.t = p.t)") == []
-        assert value(connection, "SELECT citus_check_global_index('p_pkey')") == 0
+        for index in "p_pkey", "q_0_pkey", "q_1_pkey":
+            assert value(connection, "SELECT citus_check_global_index(%s)", [index]) == 0
 
 
 def refuses(connection, statement):
@@ -66,6 +76,11 @@ def test_node_that_is_added(related, connect):
     assert refuses(connection, "INSERT INTO c VALUES (3, 500)") == "c_p_fkey"
     added.execute("DELETE FROM p WHERE id BETWEEN 10 AND 12")
     assert value(connection, "SELECT count(*) FROM d") == 20
+    added.execute("INSERT INTO e VALUES (1, 1); INSERT INTO f SELECT i, i % 20 + 1 FROM generate_series(1, 50) i")
+    assert refuses(added, "UPDATE q SET id = 50 WHERE id = 1") == "e_q_fkey"
+    added.execute("UPDATE q SET id = id + 50 WHERE id IN (5, 15); DELETE FROM q_0 WHERE id > 1")
+    assert value(added, "SELECT count(*) FROM f WHERE q > 50") == 5
+    assert refuses(added, "ALTER TABLE q DETACH PARTITION q_0") is not None
     check(related.workers[1])
 
 
@@ -83,6 +98,13 @@ def change(connection):
         f"DELETE FROM o WHERE t = {row % 7}",
         f"INSERT INTO o VALUES ({row % 7}) ON CONFLICT DO NOTHING",
         f"UPDATE c SET p = {other} WHERE p = {key}",
+        f"INSERT INTO e VALUES ({row}, {key})",
+        f"DELETE FROM e WHERE q IN ({key}, {other})",
+        f"INSERT INTO f VALUES ({row}, {key}), ({row + 1}, {other})",
+        f"INSERT INTO q VALUES ({row % 7}, {key})",
+        f"DELETE FROM q WHERE id = {key}",
+        f"UPDATE q SET id = {other} WHERE id = {key}",
+        f"UPDATE q SET id = {PARENTS + 1} - id WHERE id IN ({key}, {PARENTS + 1 - key})",
         f"BEGIN; INSERT INTO d VALUES ({row}, {key}); INSERT INTO p VALUES (1, {key}) ON CONFLICT DO NOTHING; COMMIT",
     ])
     try:
