@@ -190,18 +190,6 @@ fires_triggers(Oid relid, int commands, const Bitmapset *updated)
 	return fires;
 }
 
-/* The same columns of a partition. */
-static Bitmapset *
-columns_in(Oid partition, Oid relid, const Bitmapset *columns)
-{
-	Bitmapset  *result = NULL;
-	int			column = -1;
-
-	while ((column = bms_next_member(columns, column)) >= 0)
-		result = bms_add_member(result, get_attnum(partition, get_attname(relid, column, false)));
-	return result;
-}
-
 /*
  * Whether an action that does this to rows of a table, or of its partitions,
  * must be a statement of the initiator.
@@ -214,7 +202,7 @@ must_be_statement(const DistTable *table, int commands, const Bitmapset *updated
 	foreach_oid(member, find_all_inheritors(table->relid, AccessShareLock, NULL))
 	{
 		const DistTable *part = metadata_lookup(member);
-		Bitmapset  *columns = columns_in(member, table->relid, updated);
+		Bitmapset  *columns = columns_by_name(member, table->relid, updated);
 
 		result |= (part != NULL && changes_global_index(part, commands, columns)) || fires_triggers(member, commands, columns);
 	}

@@ -26,6 +26,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/partition.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
@@ -380,6 +381,10 @@ void
 metadata_invalidate(Oid relid)
 {
 	/* dropping a relation has invalidated it already */
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		CacheInvalidateRelcacheByRelid(relid);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return;
+	CacheInvalidateRelcacheByRelid(relid);
+	if (get_rel_relispartition(relid))
+		foreach_oid(ancestor, get_partition_ancestors(relid))
+			CacheInvalidateRelcacheByRelid(ancestor);
 }

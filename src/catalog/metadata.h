@@ -57,7 +57,11 @@ extern Oid	metadata_colocated_table(int colocation_id);
  */
 extern List *metadata_tables(int colocation_id);
 
-/* Sends relcache invalidation for a table whose pg_dist_* rows changed. */
+/*
+ * Sends relcache invalidation for a table whose pg_dist_* rows changed, or
+ * that got triggers of global indexes or keys; also for those that it is a
+ * partition of, whose entries say what its triggers have to hear of.
+ */
 extern void metadata_invalidate(Oid relid);
 
 /*

@@ -21,6 +21,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
@@ -567,6 +568,28 @@ load_triggers(DistTable *table)
 	table_close(rel, AccessShareLock);
 }
 
+/*
+ * Adds what fires for rows of a partitioned table because their partition has
+ * triggers of its own, of a global index for instance.
+ */
+static void
+load_triggers_of_partitions(DistTable *table)
+{
+	foreach_oid(member, find_all_inheritors(table->relid, NoLock, NULL))
+	{
+		DistTable	part = {.relid = member};
+
+		if (member == table->relid)
+			continue;
+		if (table->dist_attno != 0)
+			part.dist_attno = get_attnum(member, get_attname(table->relid, table->dist_attno, false));
+		load_triggers(&part);
+		table->triggers |= part.triggers & part.row_triggers;
+		table->row_triggers |= part.row_triggers;
+		table->global_columns = bms_union(table->global_columns, columns_by_name(table->relid, member, part.global_columns));
+	}
+}
+
 /* metadata_load, which leaves also what it needed meanwhile in memory. */
 static bool
 load_all(Oid relid, DistTable *table)
@@ -601,7 +624,10 @@ load_all(Oid relid, DistTable *table)
 		distributed = table->kind != DIST_HASH || table->dist_attno == 0 || load_hash_function(table);
 		load_triggers(table);
 		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		{
 			load_partitioned_keys(table);
+			load_triggers_of_partitions(table);
+		}
 	}
 
 	UnregisterSnapshot(reader.snapshot);

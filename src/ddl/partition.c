@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/metadata.h"
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
 #include "ddl/not_null.h"
@@ -159,6 +160,7 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 	else
 		name_keys_of_partitions(partition->relid);
 	name_not_null_of_shards(partition->relid);
+	metadata_invalidate(partition->relid);
 	if (!call->relayed)
 		global_keys_create(partition->relid, false);
 }

@@ -220,7 +220,7 @@ find_key(const Attempt *attempt, int *shard)
 	return found;
 }
 
-/* Those indexes of a partition that belong to indexes of its table. */
+/* Those indexes of a partition that are listed, or belong to listed ones. */
 static List *
 indexes_of_partition(Relation partition, List *indexes)
 {
@@ -230,9 +230,9 @@ indexes_of_partition(Relation partition, List *indexes)
 	{
 		List	   *ancestors = get_rel_relispartition(indexid) ? get_partition_ancestors(indexid) : NIL;
 
-		foreach_oid(ancestor, ancestors)
-			if (list_member_oid(indexes, ancestor))
-				result = lappend_oid(result, indexid);
+		foreach_oid(index, lcons_oid(indexid, ancestors))
+			if (list_member_oid(indexes, index))
+				result = list_append_unique_oid(result, indexid);
 	}
 	return result;
 }

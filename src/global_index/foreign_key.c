@@ -24,6 +24,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
@@ -412,10 +413,27 @@ tables_with_keys_of_shards(const List *keys)
 	return tables;
 }
 
+/* The partitioned tables of those of the keys that only a partition has. */
+static List *
+tables_of_own_keys(const List *keys)
+{
+	List	   *tables = NIL;
+
+	foreach_oid(oid, keys)
+	{
+		GlobalKey  *key = global_key_load(oid);
+
+		if (!OidIsValid(key->root) && get_rel_relispartition(key->child))
+			tables = list_concat_unique_oid(tables, get_partition_ancestors(key->child));
+	}
+	return tables;
+}
+
 void
 global_keys_create(Oid relid, bool kept)
 {
 	lock_others_everywhere(tables_with_keys_of_shards(keys_to_make(relid)), AccessExclusiveLock);
+	lock_others_everywhere(tables_of_own_keys(keys_to_make(relid)), ShareLock);
 	foreach_oid(oid, keys_to_make(relid))
 	{
 		GlobalKey  *key = global_key_load(oid);

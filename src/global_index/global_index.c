@@ -21,6 +21,7 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
@@ -53,6 +54,7 @@
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "table/definition.h"
+#include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
 
@@ -367,6 +369,7 @@ attach_entries(Oid relid, Oid index, Oid entries)
 		ObjectAddressSet(object, TriggerRelationId, create_trigger(relid, index, events[i]));
 		recordDependencyOn(&object, &owner, DEPENDENCY_AUTO);
 	}
+	metadata_invalidate(relid);
 	CommandCounterIncrement();
 }
 
@@ -385,6 +388,9 @@ begin_global_index(Relation rel, Relation index)
 	char	   *name = create_entries(rel, index);
 	Oid			entries = get_relname_relid(strchr(name, '.') + 1, get_namespace_oid(SHARD_SCHEMA, false));
 
+	/* who writes its rows by the name of its table must know of the entries */
+	if (rel->rd_rel->relispartition && !index->rd_rel->relispartition)
+		lock_others_everywhere(get_partition_ancestors(relid), ShareLock);
 	global_index_notice("index", RelationGetRelationName(index),
 						"It lacks the distribution column. Each change of its columns is also written to the node of the key.");
 	attach_entries(relid, indexid, entries);

@@ -116,3 +116,14 @@ index_is_global(Form_pg_index index, AttrNumber dist_attno)
 			return false;
 	return true;
 }
+
+Bitmapset *
+columns_by_name(Oid relid, Oid other, const Bitmapset *columns)
+{
+	Bitmapset  *result = NULL;
+	int			column = -1;
+
+	while ((column = bms_next_member(columns, column)) >= 0)
+		result = bms_add_member(result, get_attnum(relid, get_attname(other, column, false)));
+	return result;
+}

@@ -30,4 +30,10 @@ extern bool index_is_marked_global(Oid index);
  */
 extern bool index_is_global(Form_pg_index index, AttrNumber dist_attno);
 
+/*
+ * The columns of a table by the names of another one's columns: of a partition
+ * and its table.
+ */
+extern Bitmapset *columns_by_name(Oid relid, Oid other, const Bitmapset *columns);
+
 #endif							/* CITUS_LIB_INDEX_COLUMNS_H */

@@ -18,6 +18,7 @@
 #include "catalog/heap.h"
 #include "catalog/partition.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
@@ -103,17 +104,16 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 	return scan_tlist;
 }
 
-List *
-conflict_global_arbiters(PlannerInfo *root, const DistTable *table)
+/*
+ * The global indexes of a table, without its partitions, that are among those
+ * named; all if none are.
+ */
+static List *
+global_arbiters_of_table(Oid relid, AttrNumber dist_attno, const List *named)
 {
+	Relation	rel = table_open(relid, AccessShareLock);
 	List	   *result = NIL;
-	List	   *named;
-	Relation	rel;
 
-	if (table->global_columns == NULL)
-		return NIL;
-	named = infer_arbiter_indexes(root);
-	rel = table_open(table->relid, NoLock);
 	foreach_oid(indexid, RelationGetIndexList(rel))
 	{
 		HeapTuple	tuple = catalog_tuple(INDEXRELID, indexid, "index");
@@ -121,12 +121,33 @@ conflict_global_arbiters(PlannerInfo *root, const DistTable *table)
 		bool		global = index->indisunique && index->indisvalid;
 
 		for (int i = 0; i < index->indnkeyatts; i++)
-			global = global && index->indkey.values[i] != table->dist_attno;
+			global = global && index->indkey.values[i] != dist_attno;
 		if (global && (named == NIL || list_member_oid(named, indexid)))
 			result = lappend_oid(result, indexid);
 		ReleaseSysCache(tuple);
 	}
 	table_close(rel, NoLock);
+	return result;
+}
+
+/*
+ * Without a name, partitions may have indexes that their table doesn't have.
+ */
+List *
+conflict_global_arbiters(PlannerInfo *root, const DistTable *table)
+{
+	List	   *named;
+	List	   *result = NIL;
+
+	if (table->global_columns == NULL)
+		return NIL;
+	named = infer_arbiter_indexes(root);
+	foreach_oid(member, named == NIL ? find_all_inheritors(table->relid, AccessShareLock, NULL) : list_make1_oid(table->relid))
+	{
+		const DistTable *part = metadata_require(member);
+
+		result = list_concat(result, global_arbiters_of_table(member, part->dist_attno, named));
+	}
 	return result;
 }
 
