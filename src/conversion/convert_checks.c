@@ -624,6 +624,19 @@ check_added_foreign_keys(Oid relid, List *known)
 		check_keys_from(relid, known);
 }
 
+void
+check_keys_of_trigger(Oid relid, const char *trigger)
+{
+	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
+		if (foreign_key_becomes_global(tuple) && !global_key_check(tuple))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot create trigger \"%s\" on distributed or reference table \"%s\"", trigger, get_rel_name(relid)),
+					 errdetail("The action of foreign key \"%s\" fires it, and so would have to be a statement of the initiator.",
+							   NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname)),
+					 errhint("Have the foreign key take no action, the trigger fire for UPDATE OF other columns, or set citus.global_indexes to \"notice\".")));
+}
+
 /*
  * Keys to the table of one that may be distributed later are left out: a table
  * that others reference is distributed before them.

@@ -73,6 +73,12 @@ extern void notice_local_foreign_keys(Oid relid);
  */
 extern void check_added_foreign_keys(Oid relid, List *known);
 
+/*
+ * After CREATE TRIGGER: errors (0A000) if it needs a foreign key to be
+ * enforced between nodes that citus.global_indexes doesn't let be.
+ */
+extern void check_keys_of_trigger(Oid relid, const char *trigger);
+
 /* Whether the table has, or is referenced by, a foreign key. */
 extern bool has_foreign_keys(Oid relid);
 

@@ -33,7 +33,7 @@ create_trigger_utility(UtilityCall *call)
 	utility_run(call);
 	CommandCounterIncrement();
 	check_triggers(relid);
-	check_added_foreign_keys(relid, NIL);
+	check_keys_of_trigger(relid, stmt->trigname);
 	utility_relay(call);
 	if (!call->relayed)
 		global_keys_create(relid, true);
