@@ -119,13 +119,39 @@ shard_foreign_key_commands(Oid relid)
 	return definition_end(def);
 }
 
+/* The name of the key that an inherited one comes from in the end. */
+static char *
+root_key_name(Form_pg_constraint con)
+{
+	HeapTuple	tuple = catalog_tuple(CONSTROID, con->conparentid, "constraint");
+	Form_pg_constraint parent = (Form_pg_constraint) GETSTRUCT(tuple);
+	char	   *name = OidIsValid(parent->conparentid) ? root_key_name(parent) : pstrdup(NameStr(parent->conname));
+
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/*
+ * A key that a partition inherits is made with the partitioned table's, and
+ * named as that; it has another name if the partition had it before.
+ */
+static void
+add_table_foreign_key(Definition *def, Form_pg_constraint con)
+{
+	add_foreign_key(def, con);
+	if (con->contype == CONSTRAINT_FOREIGN && OidIsValid(con->conparentid) && foreign_key_whole(con->oid) == con->oid &&
+		strcmp(root_key_name(con), NameStr(con->conname)) != 0)
+		definition_add(def, "ALTER TABLE %s RENAME CONSTRAINT %s TO %s", relation_qualified_name(con->conrelid),
+					   quote_identifier(root_key_name(con)), quote_identifier(NameStr(con->conname)));
+}
+
 List *
 table_foreign_key_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
 
 	if (!table_of_extension(relid))
-		for_each_constraint(def, add_foreign_key);
+		for_each_constraint(def, add_table_foreign_key);
 	return definition_end(def);
 }
 

@@ -66,6 +66,13 @@ DELETE FROM users WHERE id = 7;
 SELECT tenant, at, who, v FROM events_1 ORDER BY 1, 2, 3, 4;
 SELECT tenant, at, who, v FROM events ORDER BY 1, 2, 3, 4;
 ALTER TABLE events ATTACH PARTITION events_1 FOR VALUES FROM (0) TO (10);
+CREATE TABLE events_6 (who int REFERENCES users (id) ON DELETE CASCADE ON UPDATE CASCADE, tenant int, at int, v int);
+ALTER TABLE events ATTACH PARTITION events_6 FOR VALUES FROM (60) TO (70);
+INSERT INTO events VALUES (1, 65, 99, 1); -- both fail
+ALTER TABLE events DETACH PARTITION events_6;
+ALTER TABLE events_6 DROP CONSTRAINT events_6_who_fkey;
+INSERT INTO events_6 VALUES (99, 1, 65, 1);
+DROP TABLE events_6;
 INSERT INTO events_1 VALUES (1, 5, 99, 1); -- both fail
 INSERT INTO events VALUES (1, 5, 99, 1); -- both fail
 INSERT INTO events VALUES (1, 5, 8, 1);
