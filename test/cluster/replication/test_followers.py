@@ -165,7 +165,7 @@ def test_read_your_writes(followed, reader):
         try:
             writer.execute("UPDATE d SET v = v + 1")
             for connection in (reader, preferring):
-                connection.execute("SET citus.follower_wait_timeout = '100ms'")
+                connection.execute("SET citus.follower_wait_timeout = '2s'")
                 connection.execute("SELECT set_config('citus.session_token', %s, false)", [value(writer, "SELECT citus_session_token()")])
             assert value(preferring, "SELECT sum(v) FROM d") == value(writer, "SELECT sum(v) FROM d")
             with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="citus.session_token"):
