@@ -52,6 +52,7 @@ def holders(small, connect):
     opened = [connect(small.coordinator, autocommit=False) for _ in range(LIMIT)]
     for holder in opened:
         value(holder, "SELECT payload FROM t WHERE id = 1")
+    assert max(backends(small, number) for number in range(len(small.workers))) == LIMIT
     return opened
 
 
