@@ -25,9 +25,9 @@ KEYS = 60
 PARENTS = 30
 TENANTS = 20
 INDEXES = ["one_pkey", "one_n", "late_pkey", "late_u", "late_e", "event_pkey", "tally_k_key", "halved_0_k_half_key", "halved_1_k_half_key", "parent_pkey",
-           "tree_pkey"]
-UNIQUE = {"one": "k", "late": "u", "event": "id", "tally": "k", "halved": "k", "parent": "id", "tree": "id"}
-CHILDREN = {"child": "parent", "dependant": "parent", "ward": "parent", "tree": "tree"}
+           "tree_pkey", "clan_1_pkey", "clan_2_pkey"]
+UNIQUE = {"one": "k", "late": "u", "event": "id", "tally": "k", "halved": "k", "parent": "id", "tree": "id", "clan": "id"}
+CHILDREN = {"child": "parent", "dependant": "parent", "ward": "parent", "tree": "tree", "member": "clan", "ally": "clan"}
 
 
 def create_tables(made):
@@ -52,12 +52,20 @@ def create_tables(made):
             ALTER TABLE child ATTACH PARTITION child_2 FOR VALUES FROM (500) TO (1001);
             CREATE TABLE dependant (id int, p int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
             CREATE TABLE ward (id int, p int REFERENCES parent ON DELETE SET NULL);
-            CREATE TABLE tree (t int, id int PRIMARY KEY, p int REFERENCES tree ON DELETE CASCADE)""")
-        for table, column in [("one", "t"), ("event", "t"), ("parent", "t"), ("child", "id"), ("dependant", "id"), ("ward", "id")]:
+            CREATE TABLE tree (t int, id int PRIMARY KEY, p int REFERENCES tree ON DELETE CASCADE);
+            CREATE TABLE clan (t int, id int PRIMARY KEY) PARTITION BY RANGE (id);
+            CREATE TABLE clan_1 PARTITION OF clan FOR VALUES FROM (0) TO ({PARENTS // 2});
+            CREATE TABLE clan_2 (id int NOT NULL, t int);
+            ALTER TABLE clan ATTACH PARTITION clan_2 FOR VALUES FROM ({PARENTS // 2}) TO ({PARENTS + 1});
+            CREATE TABLE member (id int, p int REFERENCES clan ON DELETE CASCADE ON UPDATE CASCADE);
+            CREATE TABLE ally (id int, p int REFERENCES clan DEFERRABLE)""")
+        for table, column in [("one", "t"), ("event", "t"), ("parent", "t"), ("child", "id"), ("dependant", "id"), ("ward", "id"),
+                              ("clan", "t"), ("member", "id"), ("ally", "id")]:
             connection.execute("SELECT create_distributed_table(%s, %s, shard_count => 6, colocate_with => 'none')", [table, column])
         for table in ("late", "tally", "halved", "tree"):
             connection.execute("SELECT create_distributed_table(%s, 't', colocate_with => 'one')", [table])
-        connection.execute("INSERT INTO parent SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
+        for table in ("parent", "clan"):
+            connection.execute(f"INSERT INTO {table} SELECT i %% 7, i FROM generate_series(1, %s) i", [PARENTS])
 
 
 def tables_of_entries(connection):
@@ -73,7 +81,7 @@ class Writer(Client):
         super().__init__(made, number, stop)
         self.events = {}        # by id: whether the row must be there; None: nobody knows
         self.tallies = {}       # by table and key: the least and the most that may have been counted
-        self.actions = [self.collide] * 5 + [self.relate] * 5 + [self.upsert, self.upsert, self.insert, self.insert, self.wander, self.erase,
+        self.actions = [self.collide] * 5 + [self.relate] * 7 + [self.upsert, self.upsert, self.insert, self.insert, self.wander, self.erase,
                                                                  self.find, self.find_own, self.compare, self.count_orphans]
 
     def key(self):
@@ -128,6 +136,14 @@ class Writer(Client):
             f"INSERT INTO tree VALUES ({row % TENANTS}, {row}, {row // 3})",
             f"INSERT INTO tree VALUES ({row % TENANTS}, {row}, NULL) ON CONFLICT DO NOTHING",
             f"DELETE FROM tree WHERE id = {row // 5}",
+            f"INSERT INTO member VALUES ({row}, {key}), ({row + 1}, {other})",
+            f"INSERT INTO ally VALUES ({row}, {key})",
+            f"DELETE FROM ally WHERE p = {key}",
+            f"UPDATE ally SET p = {other} WHERE p = {key}",
+            f"DELETE FROM clan WHERE id = {key}",
+            f"INSERT INTO clan VALUES ({row % 7}, {key}), ({row % 5}, {other}) ON CONFLICT DO NOTHING",
+            f"UPDATE clan SET id = {other} WHERE id = {key}",
+            f"UPDATE clan SET t = {row % 7} WHERE id = {key}",
         ], psycopg.errors.ForeignKeyViolation)
 
     def upsert(self, connection):
@@ -238,7 +254,7 @@ def burning():
 
 def test_keys(burning):
     with servers.connect(burning.coordinator) as connection:
-        tables = ["one", "event", "parent", "child", "dependant", "ward", *tables_of_entries(connection)]
+        tables = ["one", "event", "parent", "child", "dependant", "ward", "clan", "member", *tables_of_entries(connection)]
 
     def change_shards(choice, connection):
         table = choice.choice(tables)
