@@ -25,6 +25,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -40,13 +41,15 @@
 /*
  * A copy of a relation, with the heap as its access method.  It is not freed
  * if there is an error meanwhile, since the storage manager and resource
- * owners may point to it.
+ * owners may point to it.  What is counted belongs to the relation, to which
+ * the counters point back, at the latest from here on.
  */
 static Relation
 heap_view_make(Relation table)
 {
 	Relation	view = MemoryContextAlloc(TopMemoryContext, sizeof(RelationData));
 
+	(void) pgstat_should_count_relation(table);
 	memcpy(view, table, sizeof(RelationData));
 	view->rd_smgr = NULL;
 	view->rd_tableam = GetHeapamTableAmRoutine();
