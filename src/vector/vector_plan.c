@@ -195,12 +195,15 @@ output_column_walker(Node *node, void *context)
 			columns->exprs = lappend(columns->exprs, node);
 		return false;
 	}
-	if (IsA(node, Aggref))
+	if (IsA(node, Aggref) || IsA(node, GroupingFunc))
 		return false;
 	return expression_tree_walker(node, output_column_walker, context);
 }
 
-/* Replaces columns of an Agg by those of the node. */
+/*
+ * Replaces columns of an Agg by those of the node, and GROUPING() by 0, which
+ * it is without grouping sets.
+ */
 static Node *
 use_output_mutator(Node *node, void *context)
 {
@@ -211,6 +214,8 @@ use_output_mutator(Node *node, void *context)
 	if (IsA(node, Aggref) || IsA(node, Var))
 		return (Node *) makeVar(INDEX_VAR, output_column(exprs, node), exprType(node), exprTypmod(node),
 								exprCollation(node), 0);
+	if (IsA(node, GroupingFunc))
+		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(0), false, true);
 	return expression_tree_mutator(node, use_output_mutator, context);
 }
 

@@ -230,3 +230,12 @@ def test_rescan(tables, coordinator):
         assert rows(coordinator, f"EXECUTE p({x})") == rows(
             coordinator, f"SELECT count(*), sum(b) FILTER (WHERE a < {x}) FROM {tables['heap']} WHERE s < {x}")
     coordinator.execute("DEALLOCATE p")
+
+
+def test_grouping(tables, coordinator):
+    """GROUPING() in the target list and in HAVING, with and without grouping sets."""
+    for text in ("SELECT s, grouping(s) FROM {} GROUP BY s HAVING grouping(s) >= 0 ORDER BY 2, 1", "SELECT k, t, grouping(t, k) + count(*) FROM {} GROUP BY t, k ORDER BY 1, 2",
+                 "SELECT s, count(*) FROM {} GROUP BY GROUPING SETS (s) HAVING grouping(s) < 1 ORDER BY 1", "SELECT s % 5, grouping(s % 5), max(n) FROM {} GROUP BY ROLLUP (s % 5) ORDER BY 1"):
+        expected = rows(coordinator, text.format(tables["heap"]))
+        for name in ("columnar", "small", "shards"):
+            assert rows(coordinator, text.format(tables[name])) == expected, (text, name)
