@@ -286,7 +286,7 @@ forget_tables(List *relids)
 	foreach_oid(relid, relids)
 	{
 		sequences_reopen(relid);
-		entries = list_concat(entries, global_indexes_detach(relid));
+		entries = list_concat(entries, global_indexes_detach(relid, InvalidAttrNumber));
 		global_keys_detach(relid);
 	}
 	if (node_active_primaries_remote() != NIL)

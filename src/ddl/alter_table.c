@@ -962,6 +962,9 @@ alter_table_utility(UtilityCall *call)
 	alter.unchecked = unchecked_constraints(&alter);
 	alter.global_keys = global_key_names(&alter);
 
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
+		if (cmd->subtype == AT_AlterColumnType)
+			global_indexes_drop_entries(relid, cmd->name);
 	run_commands_set_rebuilds_keys(rebuilds_keys_of_shards(&alter));
 	utility_run(call);
 	run_commands_set_rebuilds_keys(false);

@@ -57,6 +57,7 @@
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
+#include "table/shards.h"
 
 SQL_FUNCTION(citus_internal_global_index_attach);
 
@@ -446,8 +447,21 @@ global_indexes_create(Oid relid)
 			create_indexes_of(member);
 }
 
+/* Whether the entries of a global index have values of a column. */
+static bool
+entries_have_column(Relation rel, Oid indexid, AttrNumber attno)
+{
+	Relation	index = index_open(indexid, AccessShareLock);
+	EntryShape	shape;
+
+	entry_shape(rel, index, &shape);
+	attno = entry_column(&shape, index, attno);
+	index_close(index, NoLock);
+	return attno != InvalidAttrNumber;
+}
+
 List *
-global_indexes_detach(Oid relid)
+global_indexes_detach(Oid relid, AttrNumber attno)
 {
 	Relation	rel = table_open(relid, NoLock);
 	List	   *result = NIL;
@@ -456,7 +470,7 @@ global_indexes_detach(Oid relid)
 	{
 		Oid			entries = global_index_entries(indexid);
 
-		if (!OidIsValid(entries))
+		if (!OidIsValid(entries) || (attno != InvalidAttrNumber && !entries_have_column(rel, indexid, attno)))
 			continue;
 		foreach_ptr(CatalogRow, row, catalog_dependents(RelationRelationId, indexid))
 		{
@@ -474,6 +488,18 @@ global_indexes_detach(Oid relid)
 	table_close(rel, NoLock);
 	CommandCounterIncrement();
 	return result;
+}
+
+void
+global_indexes_drop_entries(Oid relid, const char *column)
+{
+	foreach_oid(member, find_all_inheritors(relid, NoLock, NULL))
+	{
+		AttrNumber	attno = get_attnum(member, column);
+
+		if (attno > 0 && get_rel_relkind(member) == RELKIND_RELATION)
+			drop_relations(global_indexes_detach(member, attno));
+	}
 }
 
 List *

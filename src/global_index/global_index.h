@@ -70,10 +70,18 @@ extern bool global_index_fills_online(Relation index);
 extern void global_index_begin(Oid relid, Oid index);
 
 /*
- * Makes the global indexes of a table ordinary ones on this node; the tables
- * with their entries (Oids), for the caller to drop.
+ * Makes the global indexes of a table, or those whose entries have values of
+ * a column (unless that is InvalidAttrNumber), ordinary ones on this node; the
+ * tables with their entries (Oids), for the caller to drop.
  */
-extern List *global_indexes_detach(Oid relid);
+extern List *global_indexes_detach(Oid relid, AttrNumber attno);
+
+/*
+ * On each node, before a column of the table and its partitions gets other
+ * values, by a new type: drops the entries that have the column's values, for
+ * global_indexes_create to make them again.
+ */
+extern void global_indexes_drop_entries(Oid relid, const char *column);
 
 /*
  * Commands that mark a table's global indexes on a node that has just got it.
