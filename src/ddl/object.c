@@ -233,12 +233,8 @@ keep_what_is_everywhere(Node *stmt)
 	}
 }
 
-/*
- * Makes ALTER SEQUENCE accept limits that exclude the value of a sequence that
- * is closed here: only the coordinator's value counts.
- */
-static void
-forget_closed_value(AlterSeqStmt *stmt)
+void
+object_forget_closed_value(AlterSeqStmt *stmt)
 {
 	Oid			relid = RangeVarGetRelid(stmt->sequence, NoLock, true);
 
@@ -263,7 +259,7 @@ run_here(UtilityCall *call)
 	Oid			relid;
 
 	if (IsA(stmt, AlterSeqStmt))
-		forget_closed_value((AlterSeqStmt *) stmt);
+		object_forget_closed_value((AlterSeqStmt *) stmt);
 	utility_run(call);
 	if (sequence == NULL)
 		return;

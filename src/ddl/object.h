@@ -17,6 +17,12 @@
 extern bool object_utility(UtilityCall *call);
 
 /*
+ * Makes ALTER SEQUENCE accept limits that exclude the value of a sequence that
+ * is closed here: only the coordinator's value counts.
+ */
+extern void object_forget_closed_value(AlterSeqStmt *stmt);
+
+/*
  * For the object access hook: the running statement has created or changed an
  * object.
  */

@@ -214,9 +214,13 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	}
 	if (IsA(stmt, CopyStmt) || tag->kind == TAG_FRAMES)
 		return tag->kind == TAG_NONE ? copy_utility(call->pstmt, call->query, call->env, call->qc) : run_task_copy(call);
-	if (tag->kind == TAG_SHARD || call->context == PROCESS_UTILITY_SUBCOMMAND ||
-		(!enable_ddl_propagation && !call->relayed) ||
-		(handler == NULL && !object_statement_is_known(stmt)) || is_refused_in_recovery(stmt))
+	if (tag->kind == TAG_SHARD || (!enable_ddl_propagation && !call->relayed))
+		return false;
+	/* ALTER TABLE of an identity column */
+	if (IsA(stmt, AlterSeqStmt) && call->context == PROCESS_UTILITY_SUBCOMMAND)
+		object_forget_closed_value(castNode(AlterSeqStmt, stmt));
+	if (call->context == PROCESS_UTILITY_SUBCOMMAND || (handler == NULL && !object_statement_is_known(stmt)) ||
+		is_refused_in_recovery(stmt))
 		return false;
 	call->pstmt = copyObject(call->pstmt);
 	return (handler != NULL && run_handler(handler, call)) || run_handler(object_utility, call);
