@@ -168,7 +168,8 @@ definition_refusal(Relation rel, Relation index, AttrNumber dist_attno)
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
 
 		if (!has_array_type(att->atttypid) || !OidIsValid(key_equality(att->atttypid)) ||
-			get_opclass_family(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)) != index->rd_opfamily[i])
+			get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i], index->rd_opcintype[i],
+								BTEqualStrategyNumber) != key_equality(att->atttypid))
 			return "One of its columns has a type or operator class that is not the server's own.";
 	}
 	return NULL;

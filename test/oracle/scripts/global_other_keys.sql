@@ -97,3 +97,8 @@ ROLLBACK;
 SELECT id FROM x WHERE kind = 'k1' ORDER BY id;
 UPDATE x SET id = id + 1, kind = 'k2' WHERE kind = 'k1';
 SELECT count(*), min(id), max(id) FROM x WHERE kind = 'k2';
+CREATE UNIQUE INDEX t_like ON t (email text_pattern_ops);
+INSERT INTO t VALUES (6, 500, 500, 'e21');
+INSERT INTO t VALUES (6, 500, 500, 'e500') RETURNING id;
+SELECT id FROM t WHERE email = 'e500';
+SELECT id FROM t WHERE email LIKE 'e50%' ORDER BY id;
