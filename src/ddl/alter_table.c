@@ -50,6 +50,7 @@
 #include "compat/constraint.h"
 #include "compat/identity_sequence.h"
 #include "conversion/convert_checks.h"
+#include "ddl/column_type.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/late_constraint.h"
@@ -221,7 +222,8 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 	const char *relname = get_rel_name(alter->table->relid);
 
 	if ((cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType) && alter->table->dist_attno != 0 &&
-		get_attnum(alter->table->relid, cmd->name) == alter->table->dist_attno)
+		get_attnum(alter->table->relid, cmd->name) == alter->table->dist_attno &&
+		(cmd->subtype == AT_DropColumn || !column_type_keeps_values(alter->table->relid, cmd)))
 	{
 		if (cmd->subtype == AT_DropColumn && cmd->behavior == DROP_RESTRICT)
 			check_column_dependents(alter->table->relid, alter->table->dist_attno);

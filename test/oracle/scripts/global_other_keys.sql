@@ -1,6 +1,6 @@
 -- Global indexes that are deferred, treat nulls as equal, or aren't unique; reads of entries alone.
 --
--- distribute: t(tenant), n(a), x(tenant)
+-- distribute: t(tenant), n(a), x(tenant), w(code), wide(code)
 
 SET citus.global_indexes = on;
 CREATE FUNCTION citus_global_index() RETURNS boolean LANGUAGE sql IMMUTABLE RETURN true;
@@ -12,6 +12,10 @@ CREATE INDEX x_expr ON x (lower(note)) WHERE citus_global_index() AND amount > 5
 INSERT INTO t SELECT i % 7, i, i, 'e' || i FROM generate_series(1, 40) i;
 INSERT INTO n SELECT i, nullif(i % 10, 0), nullif('c' || i / 10, 'c2') FROM generate_series(1, 29) i;
 INSERT INTO x SELECT i % 11, i, CASE WHEN i % 8 > 0 THEN 'k' || i % 8 END, CASE WHEN i % 5 > 0 THEN date '2024-01-01' + i % 5 END, i * 1.5, 'Note' || i % 20 FROM generate_series(1, 120) i;
+CREATE TABLE w (code varchar(5), id int PRIMARY KEY, note text UNIQUE, n numeric(5, 2));
+CREATE TABLE wide (code varchar(8), k int, PRIMARY KEY (code, k));
+INSERT INTO w SELECT 'c' || i, i, 'n' || i, i FROM generate_series(1, 20) i;
+INSERT INTO wide SELECT code, id FROM w;
 -- setup ends
 UPDATE t SET pos = pos + 1;
 UPDATE t SET pos = 41 - pos + 1;
@@ -102,3 +106,27 @@ INSERT INTO t VALUES (6, 500, 500, 'e21');
 INSERT INTO t VALUES (6, 500, 500, 'e500') RETURNING id;
 SELECT id FROM t WHERE email = 'e500';
 SELECT id FROM t WHERE email LIKE 'e50%' ORDER BY id;
+
+-- A distribution column that gets longer.
+PREPARE of_code (text) AS SELECT id FROM w WHERE code = $1 ORDER BY id;
+EXECUTE of_code('c7');
+INSERT INTO w VALUES ('a long code', 100, 'long', 1);
+ALTER TABLE w ALTER code TYPE varchar(20), ALTER note TYPE varchar(30);
+INSERT INTO w VALUES ('a long code', 100, 'long', 1), ('a very, very long code', 101, 'longer', 1);
+INSERT INTO w VALUES ('a long code', 100, 'long', 1) RETURNING code;
+SELECT code, n FROM w WHERE id = 100;
+SELECT code FROM w WHERE note IN ('long', 'n3') ORDER BY 1;
+EXECUTE of_code('a long code');
+EXECUTE of_code('c7');
+UPDATE w SET code = 'another long code' WHERE note = 'n7' RETURNING *;
+INSERT INTO w VALUES ('c50', 7, 'n50', 1);
+SELECT code, id, k FROM w JOIN wide USING (code) WHERE id < 5 ORDER BY id;
+BEGIN;
+ALTER TABLE w ALTER code TYPE varchar;
+ALTER TABLE wide ALTER code TYPE varchar(50);
+INSERT INTO w VALUES (repeat('x', 40), 102, 'x', 1);
+INSERT INTO wide SELECT code, id FROM w WHERE id >= 100;
+SELECT length(code), id, k FROM w JOIN wide USING (code) WHERE id >= 100 ORDER BY id;
+ROLLBACK;
+SELECT code, id FROM w ORDER BY id;
+SELECT attname, atttypmod FROM pg_attribute WHERE attrelid IN ('w'::regclass, 'wide'::regclass) AND attname = 'code' ORDER BY 2;
