@@ -87,7 +87,7 @@ role_commands(const ClusterNode *node)
 	if (SPI_execute_with_args("SELECT citus_internal.role_commands($1)", 1, (Oid[]) {TEXTARRAYOID}, &known, NULL,
 							  true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the roles");
-	commands = spi_texts(context);
+	commands = spi_texts(NIL, context);
 	SPI_finish();
 	return commands;
 }

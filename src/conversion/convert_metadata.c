@@ -128,7 +128,7 @@ table_metadata_commands(Oid relid)
 	{
 		if (SPI_execute_with_args(metadata_queries[i], 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
 			elog(ERROR, "could not read the metadata of relation %u", relid);
-		commands = list_concat(commands, spi_texts(context));
+		commands = spi_texts(commands, context);
 	}
 	SPI_finish();
 	(void) definition_end(def);

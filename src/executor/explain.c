@@ -76,7 +76,7 @@ local_plan(const char *command, ParamListInfo params)
 	SPI_connect();
 	if (task_tag_execute_own(command, params) < 0)
 		elog(ERROR, "could not explain a task");
-	lines = spi_texts(context);
+	lines = spi_texts(NIL, context);
 	SPI_finish();
 	return lines;
 }

@@ -78,10 +78,9 @@ spi_value(const char *sql)
 }
 
 List *
-spi_texts(MemoryContext context)
+spi_texts(List *texts, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	List	   *texts = NIL;
 
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{

@@ -32,9 +32,9 @@ extern List *spi_rows(const char *sql, int *ncolumns);
 extern char *spi_value(const char *sql);
 
 /*
- * The first column of each row of SPI's last result (char *), in a context
- * that outlives SPI_finish; it has no NULLs.
+ * texts with the first column of each row of SPI's last result (char *), in a
+ * context that outlives SPI_finish, and that texts are in; it has no NULLs.
  */
-extern List *spi_texts(MemoryContext context);
+extern List *spi_texts(List *texts, MemoryContext context);
 
 #endif							/* CITUS_LIB_SPI_QUERY_H */
