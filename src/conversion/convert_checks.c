@@ -32,6 +32,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/fmgroids.h"
@@ -589,6 +590,7 @@ relation_is_empty(Oid relid)
 {
 	bool		result = true;
 
+	LockRelationOid(relid, AccessShareLock);
 	foreach_oid(table, find_all_inheritors(relid, AccessShareLock, NULL))
 	{
 		Relation	rel = table_open(table, NoLock);

@@ -727,7 +727,7 @@ check_new_column(const AlterTableCall *alter, const ColumnDef *definition)
 static void
 check_altered_table(const AlterTableCall *alter)
 {
-	Relation	rel = table_open(alter->table->relid, NoLock);
+	Relation	rel = table_open(alter->table->relid, AccessShareLock);	/* ALTER INDEX has locked the index alone */
 
 	check_unique_indexes(rel, alter->table->dist_attno);
 	if (alter->table->kind != DIST_REFERENCE)

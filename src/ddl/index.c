@@ -468,10 +468,11 @@ cluster_partitions(const UtilityCall *call, Oid relid)
 {
 	RepackStmt *stmt = castNode(RepackStmt, call->pstmt->utilityStmt);
 	const char *name = compat_repacked(stmt)->relname;
-	Relation	rel = table_open(relid, NoLock);
+	Relation	rel;
 	Oid			index;
 
 	RangeVarCallbackMaintainsTable(compat_repacked(stmt), relid, InvalidOid, NULL);
+	rel = table_open(relid, AccessShareLock);
 	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, compat_repack_name(stmt));
 	if (!compat_repacks_by_index(stmt))
 	{

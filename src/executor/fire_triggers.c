@@ -686,6 +686,27 @@ triggers_are_called(void)
 }
 
 /*
+ * Deletes a row of the table's own storage.  Those that decode changes weren't
+ * told of it, and its identity may be NULL.
+ */
+static void
+delete_unnoticed(Relation rel, ItemPointer tid)
+{
+	char		identity = rel->rd_rel->relreplident;
+
+	rel->rd_rel->relreplident = REPLICA_IDENTITY_NOTHING;
+	PG_TRY();
+	{
+		simple_heap_delete(rel, tid);
+	}
+	PG_FINALLY();
+	{
+		rel->rd_rel->relreplident = identity;
+	}
+	PG_END_TRY();
+}
+
+/*
  * Inserts a row into the table's own storage and deletes it, if triggers are
  * to find it there.
  */
@@ -702,7 +723,7 @@ lend_storage(TriggerRun *run, HeapTuple row)
 	heap_insert(run->rel, copy, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
 	tid = copy->t_self;
 	CommandCounterIncrement();
-	simple_heap_delete(run->rel, &tid);
+	delete_unnoticed(run->rel, &tid);
 	CommandCounterIncrement();
 	heap_freetuple(copy);
 	return tid;

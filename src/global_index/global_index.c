@@ -20,6 +20,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -330,12 +331,27 @@ create_entries(Relation rel, Relation index)
 	return name;
 }
 
+/* Says whose trigger it is: the server does so for constraints only. */
+static void
+set_index_of_trigger(Oid trigger, Oid index)
+{
+	Relation	rel = table_open(TriggerRelationId, RowExclusiveLock);
+	CatalogRow *row;
+
+	CommandCounterIncrement();
+	row = linitial(catalog_rows_by_oid(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger));
+	((Form_pg_trigger) GETSTRUCT(row->tuple))->tgconstrindid = index;
+	CatalogTupleUpdate(rel, &row->tuple->t_self, row->tuple);
+	table_close(rel, NoLock);
+}
+
 /* Creates one of the triggers of an index. */
 static Oid
 create_trigger(Oid relid, Oid index, int16 event)
 {
 	CreateTrigStmt *stmt = makeNode(CreateTrigStmt);
 	TriggerTransition *transition;
+	Oid			trigger;
 
 	stmt->trigname = GLOBAL_INDEX_TRIGGER;
 	stmt->funcname = list_make2(makeString("citus_internal"), makeString("global_index_write"));
@@ -351,8 +367,10 @@ create_trigger(Oid relid, Oid index, int16 event)
 		transition->isTable = true;
 		stmt->transitionRels = lappend(stmt->transitionRels, transition);
 	}
-	return CreateTriggerFiringOn(stmt, NULL, relid, InvalidOid, InvalidOid, index, InvalidOid, InvalidOid, NULL, true,
-								 false, TRIGGER_FIRES_ALWAYS).objectId;
+	trigger = CreateTriggerFiringOn(stmt, NULL, relid, InvalidOid, InvalidOid, InvalidOid, InvalidOid, InvalidOid, NULL,
+									true, false, TRIGGER_FIRES_ALWAYS).objectId;
+	set_index_of_trigger(trigger, index);
+	return trigger;
 }
 
 /* Marks an index on this node as a global one with that table of entries. */

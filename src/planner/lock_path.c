@@ -170,7 +170,7 @@ plan_lock(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 {
 	const DistTable *table = NULL;
 	RowMarkClause *mark = skipping_mark(root->parse, &table);
-	List	   *child_tlist = linitial_node(Plan, custom_plans)->targetlist;
+	List	   *child_tlist = ((Plan *) linitial(custom_plans))->targetlist;
 	CustomScan *scan = makeNode(CustomScan);
 	LockPlan	plan = {.relid = table->relid};
 	ListCell   *cell;

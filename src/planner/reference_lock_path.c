@@ -102,7 +102,7 @@ plan_reference_lock(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, L
 					List *custom_plans)
 {
 	PlanRowMark *mark = linitial_node(PlanRowMark, best_path->custom_private);
-	List	   *child_tlist = linitial_node(Plan, custom_plans)->targetlist;
+	List	   *child_tlist = ((Plan *) linitial(custom_plans))->targetlist;
 	CustomScan *scan = makeNode(CustomScan);
 	ReferenceLockPlan plan = {
 		.relid = planner_rt_fetch(mark->rti, root)->relid,

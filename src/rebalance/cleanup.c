@@ -430,14 +430,17 @@ static bool
 record_may_be_needed(Oid relid, TransactionId xid)
 {
 	Relation	rel = NULL;
+	TransactionId oldest;
 	bool		needed;
 
 	if (ConditionalLockRelationOid(relid, AccessShareLock))
 		rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
 		return true;
-	needed = TransactionIdIsNormal(xid) &&
-		!TransactionIdPrecedes(xid, GetOldestNonRemovableTransactionId(rel)) && others_have_snapshots(xid);
+
+	/* a partitioned table has no rows of its own to ask for */
+	oldest = GetOldestNonRemovableTransactionId(RELKIND_HAS_STORAGE(rel->rd_rel->relkind) ? rel : NULL);
+	needed = TransactionIdIsNormal(xid) && !TransactionIdPrecedes(xid, oldest) && others_have_snapshots(xid);
 	relation_close(rel, NoLock);
 	return needed;
 }

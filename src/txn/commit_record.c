@@ -70,6 +70,8 @@ commit_record_insert(const RemoteAnswer *writers, int n, FullTransactionId paren
 	Datum	   *values;
 	bool	   *nulls;
 
+	/* the statement's own is gone when the transaction ends */
+	PushActiveSnapshot(GetLatestSnapshot());
 	open_table(&table, RowExclusiveLock);
 	indexes = CatalogOpenIndexes(table.rel);
 	desc = RelationGetDescr(table.rel);
@@ -92,6 +94,7 @@ commit_record_insert(const RemoteAnswer *writers, int n, FullTransactionId paren
 		heap_freetuple(tuple);
 	}
 	CatalogCloseIndexes(indexes);
+	PopActiveSnapshot();
 	pfree(values);
 	pfree(nulls);
 
