@@ -148,7 +148,7 @@ check_new_values(Oid relid, const char *column, Node *expr)
 	Relation	rel = table_open(relid, NoLock);
 	ParseState *pstate = make_parsestate(NULL);
 
-	addNSItemToQuery(pstate, addRangeTableEntryForRelation(pstate, rel, NoLock, NULL, false, true), false, true, true);
+	addNSItemToQuery(pstate, addRangeTableEntryForRelation(pstate, rel, AccessShareLock, NULL, false, true), false, true, true);
 	if (expression_differs(transformExpr(pstate, copyObject(expr), EXPR_KIND_ALTER_COL_TRANSFORM), NULL) &&
 		!relation_is_empty(relid))
 		ereport(ERROR,

@@ -154,7 +154,7 @@ name_of_node(const Node *node)
 		case T_VacuumRelation:
 			return name_of_node((const Node *) ((const VacuumRelation *) node)->relation);
 		case T_String:
-			return strVal(node);
+			return strVal(unconstify(Node *, node));
 		case T_List:
 			return (const List *) node == NIL ? NULL : name_of_node(llast((const List *) node));
 		case T_TypeName:

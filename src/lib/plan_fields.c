@@ -31,7 +31,9 @@ plan_string_pack(const char *string)
 char *
 plan_string_unpack(const Node *node)
 {
-	return strVal(node)[0] == '\0' ? NULL : strVal(node);
+	char	   *string = strVal(unconstify(Node *, node));
+
+	return string[0] == '\0' ? NULL : string;
 }
 
 Node *

@@ -188,7 +188,7 @@ is_action(const Trigger *trigger)
 Oid
 foreign_key_acts_on_delete(Oid relid)
 {
-	Relation	rel = table_open(relid, NoLock);
+	Relation	rel = table_open(relid, AccessShareLock);
 	Oid			referencing = InvalidOid;
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
@@ -198,7 +198,7 @@ foreign_key_acts_on_delete(Oid relid)
 		if (is_action(trigger) && TRIGGER_FOR_DELETE(trigger->tgtype))
 			referencing = trigger->tgconstrrelid;
 	}
-	table_close(rel, NoLock);
+	table_close(rel, AccessShareLock);
 	return referencing;
 }
 
@@ -206,7 +206,7 @@ foreign_key_acts_on_delete(Oid relid)
 static List *
 add_tables_acted_on(List *tables, Oid relid, int commands)
 {
-	Relation	rel = table_open(relid, NoLock);
+	Relation	rel = table_open(relid, AccessShareLock);
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
@@ -217,7 +217,7 @@ add_tables_acted_on(List *tables, Oid relid, int commands)
 			 ((commands & COMMAND_BIT(CMD_UPDATE)) != 0 && TRIGGER_FOR_UPDATE(trigger->tgtype))))
 			tables = list_append_unique_oid(tables, trigger->tgconstrrelid);
 	}
-	table_close(rel, NoLock);
+	table_close(rel, AccessShareLock);
 	return tables;
 }
 
