@@ -93,7 +93,7 @@ SELECT id, tenant FROM x WHERE kind = 'k3' ORDER BY id;
 INSERT INTO x VALUES (5, 50000000000000, 'newest');
 SELECT id FROM x WHERE kind = 'newest';
 BEGIN;
-ALTER TABLE x ALTER note TYPE varchar(50), ALTER id TYPE int USING id / 10000000000 + 1, ALTER id SET NOT NULL;
+ALTER TABLE x ALTER kind TYPE varchar(50), ALTER id TYPE int USING id / 10000000000 + 1, ALTER id SET NOT NULL;
 SELECT id FROM x WHERE kind IN ('k3', 'newest') ORDER BY id;
 UPDATE x SET kind = 'k1' WHERE id = 3002;
 SELECT id FROM x WHERE kind = 'k1' ORDER BY id;
